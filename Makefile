@@ -1,0 +1,62 @@
+# Every target sets up .venv by itself; a machine needs Python 3.11 or later with pip, and make.
+#   make run      start the bot (settings: .env, see .env.example)
+#   make test     the tests          make check   format, lint, types, layers
+#   make fix      format and mend    make bench   measure against the floor
+#   make lock     write requirements.lock anew from pyproject.toml
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# The same words for every pip, old or new: no questions, no notice of a newer one.
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
+
+.PHONY: run test check bench fix lock clean
+.DEFAULT_GOAL := test
+
+run: $(STAMP)
+	@$(BIN)/kai-bot
+
+test: $(STAMP)
+	$(BIN)/pytest
+
+check: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(STAMP)
+	$(BIN)/python -m bench
+
+fix: $(STAMP)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# The build backend is locked too, so that installing ourselves fetches nothing that was not hashed.
+lock: $(STAMP)
+	$(PIP) install uv
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
+	  | $(BIN)/uv pip compile --quiet --universal --generate-hashes --all-extras --no-emit-index-url --no-emit-find-links \
+	    --custom-compile-command 'make lock' pyproject.toml - -o requirements.lock
+
+clean:
+	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+# Debian ships Python without ensurepip unless python3-venv is there; the machine's own pip then puts pip into the venv.
+$(STAMP): requirements.lock pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { \
+	  echo "make: '$(PYTHON)' is not installed; install Python 3.11 or later, or name one: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "make: Python 3.11 or later is needed, '$(PYTHON)' is `$(PYTHON) -V 2>&1`; name a newer one: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv' 2>/dev/null || { \
+	  echo "make: '$(PYTHON)' has no venv module; install it (Debian, Ubuntu: apt install python3-venv)" >&2; exit 1; }
+	@if $(PYTHON) -c 'import ensurepip' 2>/dev/null; then $(PYTHON) -m venv $(VENV); \
+	elif $(PYTHON) -m pip --version >/dev/null 2>&1; then \
+	  $(PYTHON) -m venv --without-pip $(VENV) && $(PYTHON) -m pip --quiet --python $(BIN)/python install pip; \
+	else \
+	  echo "make: '$(PYTHON)' has neither pip nor ensurepip; install one (Debian, Ubuntu: apt install python3-venv)" >&2; exit 1; fi
+	@echo "make: installing what requirements.lock names into $(VENV) (once)"
+	@$(PIP) install --require-hashes -r requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@

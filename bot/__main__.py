@@ -1,0 +1,93 @@
+"""The command line: `kai-bot` or `python -m bot`."""
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bot import __version__
+from bot.config import Settings, load_settings
+from bot.environ import load_environ
+from bot.errors import ConfigError, KaiError
+from bot.logs import set_up_logging
+from bot.redact import Redactor
+
+EX_CONFIG = 78
+"""From sysexits.h; the systemd unit does not restart on it: the same settings would fail again."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a subcommand and return the exit code: 0 done, 1 failed, 2 wrong usage, 78 wrong settings."""
+    options = parser().parse_args(arguments)
+    try:
+        result: int = options.run(options)
+    except ConfigError as exc:
+        print("kai-bot can't start; mend these settings:", file=sys.stderr)
+        for problem in exc.problems:
+            print(f"  - {problem}", file=sys.stderr)
+        return EX_CONFIG
+    except KaiError as exc:
+        print(f"kai-bot: {exc}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return result
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="kai-bot", description="A self-hosted Telegram agent that asks before anything risky."
+    )
+    top.add_argument("--version", action="version", version=f"kai-bot {__version__}")
+    top.add_argument(
+        "--env-file", type=Path, default=Path(".env"), help="settings; the environment wins (default: .env)"
+    )
+    top.set_defaults(run=run_bot)
+    commands = top.add_subparsers(title="commands", metavar="COMMAND")
+    commands.add_parser("run", help="run the bot (the default)").set_defaults(run=run_bot)
+    commands.add_parser(
+        "check", help="check the settings, reach Telegram and the model once, say what works"
+    ).set_defaults(run=check)
+    return top
+
+
+def run_bot(options: argparse.Namespace) -> int:
+    from bot import app
+
+    settings, environ = load(options)
+    redactor = Redactor(settings.secrets)
+    set_up_logging(settings.log_level, settings.log_format, redactor)
+    asyncio.run(app.run(settings, environ, redactor))
+    return 0
+
+
+def check(options: argparse.Namespace) -> int:
+    from bot import app
+
+    settings, environ = load(options)
+    redactor = Redactor(settings.secrets)
+    set_up_logging("ERROR", settings.log_format, redactor)
+    print("settings: ok")
+    works = True
+    for name, result in asyncio.run(app.check(settings, environ)):
+        works = works and not isinstance(result, Exception)
+        print(f"{name}: " + redactor.redact(f"FAILED: {result}" if isinstance(result, Exception) else result))
+    return 0 if works else 1
+
+
+def load(options: argparse.Namespace) -> tuple[Settings, Mapping[str, str]]:
+    from bot.llm import provider_problems
+
+    environ, problems = load_environ(options.env_file, os.environ)
+
+    def missing_providers(settings: Settings) -> Sequence[str]:
+        models = [model for model in (settings.llm_model, *settings.llm_fallbacks) if model]
+        return provider_problems(models, environ)
+
+    return load_settings(environ, problems=problems, check=missing_providers), environ
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,286 @@
+"""The agent loop: take a conversation's turn as far as it goes without a person."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bot import clock
+from bot.agent import guards
+from bot.agent.outcomes import Outcome, Paused, Replied, Stopped, Typing, Watch, ignore
+from bot.agent.prompt import Soul, fit, system_prompt
+from bot.agent.steps import Calls, Turn
+from bot.errors import LLMError, LLMMalformed, LLMRejected
+from bot.llm.base import LLMClient, LLMResponse, Prompt, TextDelta
+from bot.messages import (
+    AssistantMessage,
+    Conversation,
+    Notice,
+    ToolDefinition,
+    Usage,
+    UserMessage,
+    pending_calls,
+    steps_taken,
+)
+from bot.protocol import correction, neutralise
+from bot.redact import Redactor
+from bot.store.base import AuditEvent, Store
+from bot.texts import say
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a turn may use.
+
+    Attributes:
+        turn_timeout: Seconds between two waits for a person.
+        turn_tokens, daily_tokens: Input and output together; 0 is no limit.
+        window_chars: Characters of transcript sent to the model.
+    """
+
+    max_steps: int = 12
+    turn_timeout: float = 1800.0
+    turn_tokens: int = 0
+    daily_tokens: int = 0
+    window_chars: int = 400_000
+
+
+class Agent:
+    def __init__(
+        self,
+        *,
+        llm: LLMClient,
+        calls: Calls,
+        store: Store,
+        soul: Soul,
+        redactor: Redactor,
+        limits: Limits,
+        user: str = "",
+        work_dir: Path,
+        language: str = "en",
+        now: clock.Clock = clock.system,
+    ) -> None:
+        self._llm = llm
+        self._calls = calls
+        self._store = store
+        self._soul = soul
+        self._redactor = redactor
+        self._limits = limits
+        self._user = user
+        self._work_dir = work_dir
+        self._language = language
+        self._now = now
+
+    async def hear(
+        self,
+        conversation: Conversation,
+        message: UserMessage,
+        *,
+        update_id: int | None = None,
+        watch: Watch = ignore,
+    ) -> Outcome:
+        """Add what the person said, then advance. Calls that still wait for a decision end as not run.
+
+        The caller sees to it that one of `hear`, `advance` and `stop` runs at a time per conversation.
+        The update is finished in the same transaction that stores the message.
+        """
+        turn = await self._begin(conversation, watch)
+        while calls := pending_calls(turn.transcript):
+            await self._calls.settle(turn, calls, moved_on=True)
+        heard = replace(message, text=neutralise(self._redactor.redact(message.text)))
+        await turn.append([heard], update_id=update_id)
+        return await self._advance(turn)
+
+    async def advance(self, conversation: Conversation, *, watch: Watch = ignore) -> Outcome:
+        """Take the turn as far as it goes without a person.
+
+        Everything is read from the store and nothing is kept here, so a new message, a decision and a restart
+        all lead to the same place. Calling it again is harmless: a finished or waiting turn returns the same
+        outcome.
+        """
+        return await self._advance(await self._begin(conversation, watch))
+
+    async def stop(self, conversation: Conversation, text: str = "stopped_by_person") -> bool:
+        """End an open turn: every open call gets its result and the transcript its last word.
+
+        Args:
+            text: Key of the sentence that the model will later read as its own last word.
+
+        Returns:
+            Whether there was anything to end.
+        """
+        turn = await self._begin(conversation, ignore)
+        match turn.transcript:
+            case [] | [*_, AssistantMessage(tool_calls=(), follow_up=None)]:
+                return False
+        if calls := pending_calls(turn.transcript):
+            await self._calls.stop(turn, calls)
+        await turn.append([AssistantMessage(say("en", text))])
+        return True
+
+    async def _begin(self, conversation: Conversation, watch: Watch) -> Turn:
+        transcript, (cwd, nonce) = await asyncio.gather(
+            self._store.load(conversation), self._store.conversation_state(conversation)
+        )
+        return Turn(
+            conversation, list(transcript), cwd=cwd or str(self._work_dir), nonce=nonce, watch=watch,
+            store=self._store,
+        )  # fmt: skip
+
+    async def _advance(self, turn: Turn) -> Outcome:
+        try:
+            async with asyncio.timeout(self._limits.turn_timeout):
+                return await self._loop(turn)
+        except TimeoutError:
+            return await self._end(turn, "turn_timeout", seconds=f"{self._limits.turn_timeout:g}")
+
+    async def _loop(self, turn: Turn) -> Outcome:
+        while True:
+            if calls := pending_calls(turn.transcript):
+                if waiting := await self._calls.settle(turn, calls):
+                    return Paused(waiting)
+                continue
+            match turn.transcript:
+                case []:
+                    return Replied("")
+                case [*_, AssistantMessage(text, follow_up=None)]:
+                    return Replied(text)
+                case [*_, AssistantMessage(follow_up=Notice() as notice)]:
+                    await turn.append([notice])
+                case _ if notice := self._owed_notice(turn):
+                    await turn.append([notice])
+                case _:
+                    if stopped := await self._exhausted(turn):
+                        return stopped
+                    try:
+                        await self._think(turn)
+                    except LLMError as exc:
+                        return await self._unanswered(turn, exc)
+
+    def _owed_notice(self, turn: Turn) -> Notice | None:
+        """What the model must be told before it is asked again, judged by the transcript alone."""
+        last = next((m for m in reversed(turn.transcript) if isinstance(m, AssistantMessage)), None)
+        if last and last.follow_up and not isinstance(turn.transcript[-1], Notice):
+            return last.follow_up
+        if guards.count_notices(turn.transcript, "cap"):
+            return None
+        if steps_taken(turn.transcript) >= self._limits.max_steps:
+            return Notice(say("en", "notice_cap", steps=self._limits.max_steps), "cap")
+        times, call = guards.same_failures(turn.transcript)
+        advised = guards.count_notices(turn.transcript, "loop")
+        if call is not None and times == guards.MAX_SAME_FAILURES - 1 and not advised:
+            return Notice(say("en", "notice_failing", tool=call.name, times=times), "loop")
+        if guards.repeats_itself(turn.transcript) and not advised:
+            return Notice(say("en", "notice_repeating"), "loop")
+        return None
+
+    async def _exhausted(self, turn: Turn) -> Stopped | None:
+        """End the turn when a guard or a budget says so."""
+        times, call = guards.same_failures(turn.transcript)
+        if call is not None and times >= guards.MAX_SAME_FAILURES:
+            return await self._end(turn, "keeps_failing", tool=call.name, times=times)
+        if guards.corrections_in_a_row(turn.transcript) > guards.MAX_CORRECTIONS:
+            return await self._end(turn, "keeps_misspelling", done=ran_lines(turn, self._language))
+        if self._limits.turn_tokens and turn.tokens >= self._limits.turn_tokens:
+            return await self._end(turn, "turn_tokens", tokens=turn.tokens)
+        if self._limits.daily_tokens:
+            used = await self._store.spent(None, self._now() - 86_400)
+            if used.input + used.output >= self._limits.daily_tokens:
+                return await self._end(turn, "daily_tokens", tokens=self._limits.daily_tokens)
+        return None
+
+    async def _think(self, turn: Turn) -> None:
+        """Ask the model once and append its reply."""
+        capped = guards.count_notices(turn.transcript, "cap") > 0
+        tools: Sequence[ToolDefinition] = () if capped else self._calls.definitions
+        try:
+            response = await self._ask(turn, tools, self._limits.window_chars)
+        except LLMRejected as exc:
+            if exc.reason != "too_long":
+                raise
+            log.warning("the transcript is too long for the model; asking again with half of it")
+            response = await self._ask(turn, tools, self._limits.window_chars // 4)
+        message = replace(response.message, text=self._redactor.redact(response.message.text))
+        if capped:
+            summary = say(self._language, "capped", done=ran_lines(turn, self._language))
+            message = AssistantMessage(message.text.strip() or summary)
+        else:
+            message = replace(message, follow_up=self._follow_up(turn, response))
+            if not (message.text.strip() or message.tool_calls or message.follow_up):
+                message = replace(message, text=say(self._language, "no_answer"))
+        effects = []
+        if not message.tool_calls and message.follow_up is None:
+            effects = [turn.effect("answer", text=message.text, reply_to=turn.asked_in)]
+        usage = response.usage or Usage()
+        turn.tokens += usage.input + usage.output
+        await asyncio.gather(
+            turn.append([message], effects=effects),
+            self._store.record_usage(turn.conversation, response.model, usage, self._now()),
+        )
+
+    async def _ask(self, turn: Turn, tools: Sequence[ToolDefinition], window: int) -> LLMResponse:
+        prompt = Prompt(
+            system_prompt(self._soul.text(), user=self._user, work_dir=str(self._work_dir), nonce=turn.nonce),
+            fit(turn.transcript, window),
+            tools,
+            max_steps=self._limits.max_steps,
+            language=self._language,
+            nonce=turn.nonce,
+        )
+        response: LLMResponse | None = None
+        async for event in self._llm.stream(prompt):
+            match event:
+                case TextDelta(text):
+                    turn.watch(Typing(text))
+                case LLMResponse():
+                    response = event
+        if response is None:
+            raise LLMMalformed("the stream ended without a response")
+        return response
+
+    def _follow_up(self, turn: Turn, response: LLMResponse) -> Notice | None:
+        """What a reply that can't stand as it is must be answered with."""
+        message, transcript = response.message, turn.transcript
+        if response.problem is not None:
+            text = correction(
+                response.problem,
+                attempt=guards.corrections_in_a_row(transcript) + 1,
+                tools=self._calls.definitions,
+                ran=[call.name for call in message.tool_calls],
+            )
+            return Notice(text, "correction")
+        if message.tool_calls:
+            return None
+        if not message.text.strip():
+            if not guards.count_notices(transcript, "empty"):
+                return Notice(say("en", "notice_empty"), "empty")
+        elif guards.promises_without_doing(message.text) and not guards.count_notices(transcript, "promise"):
+            return Notice(say("en", "notice_promise"), "promise")
+        return None
+
+    async def _unanswered(self, turn: Turn, exc: LLMError) -> Stopped:
+        log.error("no answer from the model in %s: %s", turn.conversation, exc)
+        key = f"llm_{exc.reason}" if isinstance(exc, LLMRejected) else "llm_unavailable"
+        if guards.count_notices(turn.transcript, "cap"):
+            key = "capped"
+        return await self._end(turn, key, done=ran_lines(turn, self._language))
+
+    async def _end(self, turn: Turn, key: str, **values: object) -> Stopped:
+        """Close the turn with a notice to the person and a last word for the model."""
+        if calls := pending_calls(turn.transcript):
+            await self._calls.stop(turn, calls)
+        reason = say(self._language, key, **values)
+        await turn.append(
+            [AssistantMessage(say("en", "turn_ended", reason=say("en", key, **values)))],
+            effects=[turn.effect("notice", text=reason, reply_to=turn.asked_in)],
+            audit=[AuditEvent(self._now(), "turn ended", turn.conversation, detail={"why": key})],
+        )
+        return Stopped(reason)
+
+
+def ran_lines(turn: Turn, language: str) -> str:
+    """Say what ran in this turn and how it went, a line each; never that the task is done."""
+    return "\n".join(turn.ran()) or say(language, "nothing_ran")

@@ -1,0 +1,390 @@
+"""The tool calls of one step: each is run, refused or asked about, and each gets exactly one result."""
+
+import asyncio
+import json
+import logging
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bot import clock
+from bot.agent.guards import signature
+from bot.agent.outcomes import ToolFinished, ToolOutput, ToolStarted, Watch
+from bot.messages import (
+    AssistantMessage,
+    Conversation,
+    Message,
+    Risk,
+    ToolCall,
+    ToolDefinition,
+    ToolResult,
+    UserMessage,
+    current_turn,
+)
+from bot.protocol import neutralise
+from bot.redact import Redactor
+from bot.safety import Gate, Judgement, digest
+from bot.store.base import Approval, AuditEvent, Effect, Status, Store
+from bot.texts import say
+from bot.tools import ToolContext, ToolOutcome, Tools, truncate
+
+log = logging.getLogger(__name__)
+
+MAX_PARALLEL = 10
+SUBJECT_LENGTH = 120
+
+AskWhere = Callable[[Conversation, int | None], Sequence[Conversation]]
+"""Says where the cards of a question go, given its conversation and asker; empty when nobody can be asked."""
+
+
+@dataclass(slots=True)
+class Turn:
+    """A conversation while it is being advanced: its transcript, and how to add to it."""
+
+    conversation: Conversation
+    transcript: list[Message]
+    cwd: str
+    nonce: str
+    watch: Watch
+    store: Store
+    tokens: int = field(default=0)
+
+    async def append(
+        self,
+        messages: Sequence[Message],
+        *,
+        effects: Sequence[Effect] = (),
+        update_id: int | None = None,
+        audit: Sequence[AuditEvent] = (),
+        cwd: str | None = None,
+    ) -> None:
+        await self.store.append(
+            self.conversation, messages, effects=effects, update_id=update_id, cwd=cwd, audit=audit
+        )
+        self.transcript.extend(messages)
+        self.cwd = cwd or self.cwd
+
+    @property
+    def asker(self) -> UserMessage | None:
+        """The message that began the turn."""
+        turn = current_turn(self.transcript)
+        return turn[0] if turn and isinstance(turn[0], UserMessage) else None
+
+    @property
+    def asked_in(self) -> int | None:
+        return self.asker.message_id if self.asker else None
+
+    def effect(self, kind: str, **payload: object) -> Effect:
+        return Effect(f"{kind}:{secrets.token_hex(8)}", self.conversation, kind, payload)
+
+    def ran(self) -> list[str]:
+        """Return one line for each call of the turn that ran, with how it went."""
+        lines, calls = [], dict[str, ToolCall]()
+        for message in current_turn(self.transcript):
+            match message:
+                case AssistantMessage(tool_calls=asked):
+                    calls |= {call.id: call for call in asked}
+                case ToolResult(call_id=call_id, duration=float()) if call_id in calls:
+                    lines.append(f"• {subject_of(calls[call_id])}: {message.code or 'ok'}")
+        return lines
+
+
+class Calls:
+    """Gates and runs calls.
+
+    Args:
+        approval_ttl: Seconds a question stays open.
+        result_chars: Characters of output the model reads of one call.
+        output_dir: Where whole outputs are kept; made when first needed.
+    """
+
+    def __init__(
+        self,
+        *,
+        tools: Tools,
+        gate: Gate,
+        store: Store,
+        redactor: Redactor,
+        ask_where: AskWhere,
+        work_dir: Path,
+        output_dir: Path,
+        approval_ttl: float = 1800.0,
+        tool_timeout: float = 120.0,
+        result_chars: int = 2000,
+        language: str = "en",
+        now: clock.Clock = clock.system,
+    ) -> None:
+        self._tools = tools
+        self._gate = gate
+        self._store = store
+        self._redactor = redactor
+        self._ask_where = ask_where
+        self._work_dir = work_dir
+        self._output_dir = output_dir
+        self._approval_ttl = approval_ttl
+        self._tool_timeout = tool_timeout
+        self._result_chars = result_chars
+        self._language = language
+        self._now = now
+        self._slots = asyncio.Semaphore(MAX_PARALLEL)
+
+    @property
+    def definitions(self) -> Sequence[ToolDefinition]:
+        return self._tools.definitions
+
+    async def settle(
+        self, turn: Turn, calls: Sequence[ToolCall], *, moved_on: bool = False
+    ) -> tuple[Approval, ...]:
+        """Give results to as many of these calls as can have one now; ask about the rest.
+
+        Calls that only read run beside each other, also past an open question; everything else runs in the
+        order asked and waits for what is undecided before it.
+
+        Args:
+            moved_on: The person wants something else: undecided questions are cancelled, and only what
+                somebody approved before still runs.
+
+        Returns:
+            The questions that are open, in call order; when there are none, every call has its result.
+        """
+        if moved_on:
+            await self._cancel_open(calls, "cancelled_moved_on")
+        ids = [call.id for call in calls]
+        approvals, claimed = await asyncio.gather(self._store.approvals_for(ids), self._store.claimed(ids))
+        twins = repeated(turn.transcript)
+        refused: list[ToolResult] = []
+        reading: list[tuple[ToolCall, Judgement]] = []
+        asking: list[tuple[ToolCall, Judgement]] = []
+        acting: list[tuple[ToolCall, Judgement]] = []
+        waiting: list[Approval] = []
+        for call in calls:
+            known = approvals.get(call.id)
+            if call.id in claimed:
+                refused.append(await self._interrupted(turn, call))
+            elif result := self._refusal(call, known, call.id in twins):
+                refused.append(result)
+            elif moved_on and known is None:
+                refused.append(failed(call, "not_executed", say("en", "result_moved_on")))
+            elif (judgement := self._judge(turn, call)).reads_only and known is None:
+                reading.append((call, judgement))
+            elif known and known.status is Status.PENDING:
+                waiting.append(known)
+            elif judgement.risk is Risk.HIGH and known is None:
+                asking.append((call, judgement))
+            elif not (waiting or asking):
+                acting.append((call, judgement))
+        if refused:
+            await turn.append(refused)
+        if asking:
+            waiting += await self._ask(turn, asking)
+        if reading:
+            await self._read(turn, reading)
+        for call, judgement in acting:
+            await self._act(turn, call, judgement, approvals.get(call.id))
+        return tuple(sorted(waiting, key=lambda approval: ids.index(approval.call_id)))
+
+    async def stop(self, turn: Turn, calls: Sequence[ToolCall]) -> None:
+        """Cut these calls short: begun ones may have acted, the others did not and will not."""
+        await self._cancel_open(calls, "cancelled_stopped")
+        claimed = await self._store.claimed([call.id for call in calls])
+        results = []
+        for call in calls:
+            begun = call.id in claimed
+            outcome = "outcome_stopped" if begun else "outcome_not_begun"
+            await self._store.finish_approval(call.id, say(self._language, outcome))
+            code = "Canceled" if begun else "not_executed"
+            results.append(failed(call, code, say("en", "result_stopped" if begun else "result_not_begun")))
+        await turn.append(results)
+
+    async def _cancel_open(self, calls: Sequence[ToolCall], why: str) -> None:
+        """Decide CANCELLED for what is undecided; what somebody approved in the meantime stays approved."""
+        for approval in (await self._store.approvals_for([call.id for call in calls])).values():
+            if approval.status is Status.PENDING:
+                await self._store.decide(
+                    approval.id, Status.CANCELLED, at=self._now(), reason=say(self._language, why)
+                )
+
+    def _refusal(self, call: ToolCall, approval: Approval | None, twin: bool) -> ToolResult | None:
+        """Return the result of a call that will not run, whatever anybody says; None when it may."""
+        if misfit := self._tools.check(call):
+            return self._result(call, misfit)
+        if twin:
+            return failed(call, "Duplicate", say("en", "result_duplicate"))
+        match approval:
+            case Approval(status=Status.DENIED, reason="", decided_name=name):
+                return failed(call, "Denied", say("en", "result_denied", name=name))
+            case Approval(status=Status.DENIED, reason=reason, decided_name=name):
+                said = neutralise(self._redactor.redact(reason))
+                return failed(call, "Denied", say("en", "result_denied_why", name=name, reason=said))
+            case Approval(status=Status.EXPIRED):
+                return failed(call, "not_executed", say("en", "result_expired"))
+            case Approval(status=Status.CANCELLED):
+                return failed(call, "not_executed", say("en", "result_moved_on"))
+        return None
+
+    def _judge(self, turn: Turn, call: ToolCall) -> Judgement:
+        tool = self._tools[call.name]
+        return self._gate.judge(
+            call,
+            floor=tool.risk_floor,
+            reads_only=tool.read_only,
+            conversation=turn.conversation,
+            cwd=turn.cwd,
+        )
+
+    async def _ask(self, turn: Turn, asking: Sequence[tuple[ToolCall, Judgement]]) -> list[Approval]:
+        """Put questions to people; a call that nobody can be asked about is denied."""
+        asker = turn.asker
+        where = self._ask_where(turn.conversation, asker.sender_id if asker else None)
+        if not where:
+            await turn.append([failed(call, "Denied", say("en", "result_nobody")) for call, _ in asking])
+            return []
+        approvals, effects = [], []
+        for call, judgement in asking:
+            approval = Approval(
+                id=secrets.token_urlsafe(12),
+                conversation=turn.conversation,
+                call_id=call.id,
+                digest=digest(call, conversation=turn.conversation, cwd=turn.cwd),
+                tool=call.name,
+                command=judgement.command,
+                cwd=turn.cwd,
+                reasons=judgement.reasons,
+                explanation=str(call.arguments.get("explanation", "")),
+                asker_id=asker.sender_id if asker else None,
+                asker_name=asker.sender_name if asker else "",
+                created_at=self._now(),
+                expires_at=self._now() + self._approval_ttl,
+            )
+            approvals.append(approval)
+            for place in where:
+                key = f"card:{approval.id}:{place.chat_id}"
+                effects.append(Effect(key, place, "card", {"approval": approval.id}))
+        if turn.conversation not in where:
+            effects.append(turn.effect("notice", text=say(self._language, "asked_admins")))
+        await self._store.ask(approvals, effects)
+        return approvals
+
+    async def _read(self, turn: Turn, calls: Sequence[tuple[ToolCall, Judgement]]) -> None:
+        outcomes = await asyncio.gather(*(self._run(turn, call, j) for call, j in calls))
+        pairs = [(call, outcome) for (call, _), outcome in zip(calls, outcomes, strict=True)]
+        results = [self._result(call, outcome) for call, outcome in pairs]
+        await turn.append(
+            results, audit=[self._audited(turn, call, r) for (call, _), r in zip(pairs, results, strict=True)]
+        )
+        for (call, _), result in zip(pairs, results, strict=True):
+            turn.watch(ToolFinished(call, result))
+
+    async def _act(self, turn: Turn, call: ToolCall, judgement: Judgement, approval: Approval | None) -> None:
+        """Claim, then run. What was approved is compared with what would run now, in the claim itself."""
+        bound = digest(call, conversation=turn.conversation, cwd=turn.cwd) if approval else ""
+        if judgement.risk is Risk.HIGH and not approval:
+            raise AssertionError(f"a high-risk call reached the executor without a question: {call.name!r}")
+        if not await self._store.claim(turn.conversation, call.id, self._now(), digest=bound):
+            await turn.append([failed(call, "not_executed", say("en", "result_changed"))])
+            await self._store.finish_approval(call.id, say(self._language, "outcome_changed"))
+            return
+        outcome = await self._run(turn, call, judgement)
+        result = self._result(call, outcome)
+        writes = [
+            turn.append(
+                [result],
+                cwd=str(outcome.cwd) if outcome.cwd else None,
+                audit=[self._audited(turn, call, result, bound)],
+            )
+        ]
+        if approval:
+            writes.append(self._store.finish_approval(call.id, self.outcome_line(result)))
+        await asyncio.gather(*writes)
+        turn.watch(ToolFinished(call, result))
+
+    async def _run(self, turn: Turn, call: ToolCall, judgement: Judgement) -> ToolOutcome:
+        async with self._slots:
+            self._output_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+            turn.watch(ToolStarted(call, subject_of(call)))
+            context = ToolContext(
+                conversation=turn.conversation,
+                call_id=call.id,
+                cwd=Path(turn.cwd),
+                work_dir=self._work_dir,
+                output_dir=self._output_dir,
+                progress=lambda line: turn.watch(ToolOutput(call.id, self._redactor.redact(line))),
+                timeout=self._tool_timeout,
+            )
+            return await self._tools.run(call, context)
+
+    def _result(self, call: ToolCall, outcome: ToolOutcome) -> ToolResult:
+        """Redact, then cut (requirement R4): what is cut off must not decide what is a secret."""
+        text = neutralise(self._redactor.redact(outcome.text))
+        cut = truncate(text, self._result_chars)
+        file = outcome.file
+        if cut != text and not file:
+            file = self._keep(call, text)
+        return ToolResult(
+            call.id,
+            cut,
+            is_error=outcome.is_error,
+            code=outcome.code,
+            exit_code=outcome.exit_code,
+            duration=outcome.duration,
+            truncated=outcome.truncated or cut != text,
+            file=file,
+        )
+
+    def _keep(self, call: ToolCall, text: str) -> str:
+        path = self._output_dir / f"{call.id}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.touch(mode=0o600)
+        path.write_text(text, encoding="utf-8", errors="replace")
+        return str(path)
+
+    def outcome_line(self, result: ToolResult) -> str:
+        """Return what a card says of a run: exit code or error code, and seconds."""
+        how = f"exit {result.exit_code}" if result.exit_code is not None else result.code or "ok"
+        return f"{how}, {result.duration:.1f} s" if result.duration is not None else how
+
+    def _audited(self, turn: Turn, call: ToolCall, result: ToolResult, bound: str = "") -> AuditEvent:
+        detail = {
+            "tool": call.name,
+            "arguments": self._redactor.redact(json.dumps(dict(call.arguments), default=str)),
+            "digest": bound,
+            "outcome": self.outcome_line(result),
+        }
+        asker = turn.asker
+        return AuditEvent(self._now(), "ran", turn.conversation, asker.sender_id if asker else None, detail)
+
+    async def _interrupted(self, turn: Turn, call: ToolCall) -> ToolResult:
+        """The process died in mid-call. It may have taken effect, so it is reported, never repeated."""
+        text = say(self._language, "interrupted", subject=subject_of(call))
+        notice = Effect(f"interrupted:{call.id}", turn.conversation, "notice", {"text": text})
+        await asyncio.gather(
+            self._store.enqueue([notice]),
+            self._store.finish_approval(call.id, say(self._language, "outcome_interrupted")),
+        )
+        return failed(call, "missing_result", say("en", "result_interrupted"))
+
+
+def failed(call: ToolCall, code: str, text: str) -> ToolResult:
+    """Return the result of a call that did not run, or whose end nobody saw."""
+    return ToolResult(call.id, text, is_error=True, code=code)
+
+
+def repeated(transcript: Sequence[Message]) -> set[str]:
+    """Return the ids of the last reply's calls that ask again for what it asked before (requirement P9)."""
+    last = next((m for m in reversed(transcript) if isinstance(m, AssistantMessage)), None)
+    seen: set[str] = set()
+    again: set[str] = set()
+    for call in last.tool_calls if last else ():
+        if (what := signature(call)) in seen:
+            again.add(call.id)
+        seen.add(what)
+    return again
+
+
+def subject_of(call: ToolCall) -> str:
+    """Return one line by which a person recognises a call."""
+    arguments = call.arguments
+    main = arguments.get("command") or arguments.get("query") or arguments.get("path")
+    line = " ".join(str(main).split()) if main else call.name
+    return line if len(line) <= SUBJECT_LENGTH else line[: SUBJECT_LENGTH - 1] + "…"

@@ -1,0 +1,374 @@
+"""The composition root: the only place that names concrete classes and joins them."""
+
+import asyncio
+import contextlib
+import fcntl
+import getpass
+import logging
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+from telegram.error import InvalidToken, RetryAfter, TelegramError
+from telegram.ext import ApplicationBuilder
+from telegram.request import HTTPXRequest
+
+from bot import clock
+from bot.agent import Agent, Limits
+from bot.agent.lanes import Lanes
+from bot.agent.prompt import Soul
+from bot.agent.steps import Calls
+from bot.config import Settings
+from bot.errors import ConfigError, LLMError
+from bot.llm import build_client
+from bot.llm.base import LLMResponse, Prompt
+from bot.messages import Conversation, UserMessage
+from bot.notify import Notifier
+from bot.redact import Redactor
+from bot.safety import Gate, classify, file_outside
+from bot.store.base import AuditEvent, Effect
+from bot.store.sqlite import SqliteStore
+from bot.telegram import commands
+from bot.telegram.face import App, TelegramFace
+from bot.telegram.outbox import Outbox
+from bot.telegram.people import People
+from bot.telegram.poller import Poller
+from bot.telegram.send_gate import Rates, SendGate
+from bot.telegram.status import Status
+from bot.tools import Tools
+from bot.tools.environment import scrub
+from bot.tools.family import delegated_cgroup
+from bot.tools.process import Commands
+from bot.tools.send_file import send_file
+from bot.tools.send_telegram import send_telegram
+from bot.tools.terminal import run_in_terminal
+from bot.tools.web_search import web_search
+
+log = logging.getLogger(__name__)
+
+EXPIRE_EVERY = 5.0
+OUTPUTS_KEPT = 7 * 86_400
+FLUSH = 5.0
+"""Seconds that a stopping bot still gives the outbox."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kai:
+    """The parts of a running bot that outlive a message."""
+
+    settings: Settings
+    app: App
+    store: SqliteStore
+    lanes: Lanes
+    gate: SendGate
+    outbox: Outbox
+    poller: Poller
+    face: TelegramFace
+    notifier: Notifier
+
+
+async def run(settings: Settings, environ: Mapping[str, str], redactor: Redactor) -> None:
+    """Run the bot until SIGTERM or SIGINT.
+
+    Raises:
+        ConfigError: Another process uses the state folder, or Telegram does not know the token.
+        StoreError: The database can't be opened.
+    """
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    async with assemble(settings, environ, redactor) as kai:
+        await serve(kai, stopping)
+
+
+@asynccontextmanager
+async def assemble(
+    settings: Settings, environ: Mapping[str, str], redactor: Redactor, *, now: clock.Clock = clock.system
+) -> AsyncIterator[Kai]:
+    """Join the parts; open the store and the HTTP clients. Nothing is asked of the network yet."""
+    async with AsyncExitStack() as stack:
+        settings.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        stack.enter_context(only_process(settings.state_dir))
+        outputs = settings.state_dir / "outputs"
+        forget_old_outputs(outputs, now())
+        store = await stack.enter_async_context(SqliteStore.open(settings.state_dir / "kai.db", clock=now))
+        http = await stack.enter_async_context(
+            httpx.AsyncClient(limits=httpx.Limits(max_connections=256, max_keepalive_connections=64))
+        )
+        people = People(settings.admin_ids, settings.allowed_ids)
+        app = telegram_app(settings)
+        gate = SendGate(Rates(overall=settings.send_rate))
+        lanes = Lanes()
+        llm = build_client(
+            (settings.llm_model, *settings.llm_fallbacks), environ, http, tools_mode=settings.llm_tools
+        )
+
+        async def deliver_text(conversation: Conversation, text: str) -> None:
+            await deliver(conversation, "answer", text=text)
+
+        async def deliver_file(conversation: Conversation, path: Path, name: str) -> None:
+            await deliver(conversation, "file", path=str(path), name=name)
+
+        async def deliver(conversation: Conversation, kind: str, **payload: object) -> None:
+            key = f"{kind}:{os.urandom(8).hex()}"
+            await store.enqueue([Effect(key, conversation, kind, payload)])
+            outbox.wake()
+
+        shell = Commands(scrub(environ), cgroup=delegated_cgroup())
+        stack.push_async_callback(shell.close)
+        tools = Tools(
+            [
+                run_in_terminal(shell),
+                web_search(),
+                send_telegram(deliver_text, people.known_chats()),
+                send_file(deliver_file),
+            ]
+        )
+        calls = Calls(
+            tools=tools,
+            gate=Gate(classify, {"send_file": file_outside(settings.work_dir, outputs)}),
+            store=store,
+            redactor=redactor,
+            ask_where=lambda conversation, asker: face.people.ask_where(conversation, asker),
+            work_dir=settings.work_dir,
+            output_dir=outputs,
+            approval_ttl=settings.approval_ttl,
+            tool_timeout=settings.tool_timeout,
+            result_chars=settings.result_chars,
+            language=settings.language,
+            now=now,
+        )
+        agent = Agent(
+            llm=llm,
+            calls=calls,
+            store=store,
+            soul=Soul(settings.soul_file),
+            redactor=redactor,
+            limits=Limits(
+                max_steps=settings.max_steps,
+                turn_timeout=settings.turn_timeout,
+                turn_tokens=settings.turn_tokens or 0,
+                daily_tokens=settings.daily_tokens or 0,
+            ),
+            user=getpass.getuser(),
+            work_dir=settings.work_dir,
+            language=settings.language,
+            now=now,
+        )
+        outbox = Outbox(
+            bot=app.bot,
+            store=store,
+            gate=gate,
+            language=settings.language,
+            undeliverable=lambda approval_id: face.deny_undeliverable(approval_id),
+            migrated=lambda old, new: face.migrate(old, new),
+        )
+        poller = Poller(bot=app.bot, inbox=store, handle=lambda update: face.handle(update), now=now)
+        status = Status(
+            store=store,
+            lanes=lanes,
+            gate=gate,
+            poller=poller,
+            model=" → ".join((settings.llm_model, *settings.llm_fallbacks)),
+            work_dir=settings.work_dir,
+            started_at=now(),
+            now=now,
+            notes=lambda: (
+                [f"The database was damaged and put aside: {store.quarantined}"] if store.quarantined else []
+            ),
+        )
+        face = TelegramFace(
+            app=app,
+            agent=agent,
+            store=store,
+            lanes=lanes,
+            gate=gate,
+            outbox=outbox,
+            people=people,
+            status=status,
+            language=settings.language,
+            now=now,
+        )
+        yield Kai(settings, app, store, lanes, gate, outbox, poller, face, Notifier(environ))
+
+
+async def serve(kai: Kai, stopping: asyncio.Event) -> None:
+    """Connect, take up what was left, and work until told to stop.
+
+    Raises:
+        ConfigError: Telegram does not know the token.
+    """
+    await connect(kai, stopping)
+    if stopping.is_set():
+        return
+    log.info("connected as @%s, model %s", kai.app.bot.username, kai.settings.llm_model)
+    await kai.store.record(AuditEvent(time.time(), "started"))
+    if kai.store.quarantined:
+        await tell_admins(kai, f"⚠️ The database was damaged and put aside: {kai.store.quarantined}")
+    await kai.face.recover()
+    tasks = {
+        asyncio.create_task(kai.poller.run(), name="poller"),
+        asyncio.create_task(kai.outbox.run(), name="outbox"),
+        asyncio.create_task(expire_questions(kai.face), name="expiry"),
+        asyncio.create_task(feed_watchdog(kai), name="watchdog"),
+        asyncio.create_task(publish_commands(kai), name="menus"),
+    }
+    kai.notifier.ready()
+    stop = asyncio.create_task(stopping.wait(), name="stop")
+    try:
+        while not stop.done():
+            done, _ = await asyncio.wait({*tasks, stop}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done - {stop}:
+                tasks.discard(task)
+                if isinstance(error := task.exception(), InvalidToken):
+                    raise ConfigError("TELEGRAM_BOT_TOKEN: telegram does not know this token (401)")
+                if error is not None:
+                    raise error
+    finally:
+        kai.notifier.stopping()
+        await shut_down(kai, [*tasks, stop])
+
+
+async def connect(kai: Kai, stopping: asyncio.Event) -> None:
+    """Ask Telegram who we are, again and again while it can't be reached."""
+    pause = 0.5
+    while not stopping.is_set():
+        try:
+            await kai.app.initialize()
+        except InvalidToken as exc:
+            raise ConfigError("TELEGRAM_BOT_TOKEN: telegram does not know this token (401)") from exc
+        except TelegramError as exc:
+            wait = float(getattr(exc, "retry_after", pause)) if isinstance(exc, RetryAfter) else pause
+            log.warning("telegram can't be reached, next try in %g s: %s", wait, exc)
+            kai.notifier.status(f"telegram can't be reached: {exc}")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stopping.wait(), wait)
+            pause = min(30.0, pause * 2)
+        else:
+            return
+
+
+async def shut_down(kai: Kai, tasks: list[asyncio.Task[object] | asyncio.Task[None]]) -> None:
+    """Stop receiving, cut turns short (they are taken up at the next start), send what is ready."""
+    by_name = {task.get_name(): task for task in tasks}
+    for name in ("poller", "menus", "expiry", "watchdog", "stop"):
+        if task := by_name.get(name):
+            task.cancel()
+    await kai.lanes.close()
+    await kai.outbox.flush(FLUSH)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await kai.gate.close()
+    await kai.app.shutdown()
+
+
+async def expire_questions(face: TelegramFace) -> None:
+    while True:
+        await face.expire()
+        await asyncio.sleep(EXPIRE_EVERY)
+
+
+async def feed_watchdog(kai: Kai) -> None:
+    """Tell systemd that we live: only while polls end, well or not, so that a hung poller is restarted."""
+    interval = kai.notifier.watchdog_interval
+    if interval is None:
+        return
+    while True:
+        if kai.poller.is_alive():
+            kai.notifier.watchdog()
+            trouble = kai.poller.trouble
+            kai.notifier.status(trouble or f"polling as @{kai.app.bot.username}")
+        await asyncio.sleep(interval)
+
+
+async def check(settings: Settings, environ: Mapping[str, str]) -> list[tuple[str, str | Exception]]:
+    """Reach Telegram and every model of the chain once; return what each said, or why it could not."""
+    results: list[tuple[str, str | Exception]] = []
+    app = telegram_app(settings)
+    try:
+        await app.initialize()
+        results.append(("telegram", f"ok, this is @{app.bot.username}"))
+        await app.shutdown()
+    except TelegramError as exc:
+        wrong = isinstance(exc, InvalidToken)
+        results.append(
+            ("telegram", ConfigError("TELEGRAM_BOT_TOKEN is not known to telegram") if wrong else exc)
+        )
+    async with httpx.AsyncClient() as http:
+        for model in (settings.llm_model, *settings.llm_fallbacks):
+            client = build_client((model,), environ, http, tools_mode=settings.llm_tools)
+            prompt = Prompt("Answer with one word.", [UserMessage("Say: ready")])
+            try:
+                async with asyncio.timeout(60):
+                    said = [event async for event in client.stream(prompt)]
+            except (LLMError, TimeoutError) as exc:
+                results.append((f"model {model}", exc))
+            else:
+                answer = said[-1].message.text if isinstance(said[-1], LLMResponse) else ""
+                tools = "native" if client.supports_native_tools else "text"
+                results.append((f"model {model}", f"ok, {tools} tools, it said {answer.strip()[:40]!r}"))
+    return results
+
+
+async def publish_commands(kai: Kai) -> None:
+    await commands.publish(kai.app.bot, kai.settings.language, sorted(kai.settings.admin_ids))
+
+
+async def tell_admins(kai: Kai, text: str) -> None:
+    await kai.store.enqueue(
+        [
+            Effect(f"admins:{os.urandom(8).hex()}:{admin}", Conversation(admin), "notice", {"text": text})
+            for admin in sorted(kai.settings.admin_ids)
+        ]
+    )
+
+
+def telegram_app(settings: Settings) -> App:
+    """Build python-telegram-bot's Application without its Updater: we poll ourselves."""
+    # Waits come as timedelta instead of a deprecation warning: https://docs.python-telegram-bot.org/ (v22.2)
+    os.environ.setdefault("PTB_TIMEDELTA", "1")
+    requests = [
+        HTTPXRequest(connection_pool_size=64, connect_timeout=10, read_timeout=20, pool_timeout=30)
+        for _ in range(2)
+    ]
+    return (
+        ApplicationBuilder()
+        .token(settings.telegram_bot_token)
+        .base_url(f"{settings.telegram_api_url}/bot")
+        .base_file_url(f"{settings.telegram_api_url}/file/bot")
+        .request(requests[0])
+        .get_updates_request(requests[1])
+        .updater(None)
+        .job_queue(None)
+        .build()
+    )
+
+
+@contextlib.contextmanager
+def only_process(state_dir: Path) -> Iterator[None]:
+    """Hold the state folder; the lock goes with the process, however it ends.
+
+    Raises:
+        ConfigError: Another process holds it.
+    """
+    with (state_dir / "lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as exc:
+            raise ConfigError(f"STATE_DIR {str(state_dir)!r} is in use by another kai-bot") from exc
+        yield
+
+
+def forget_old_outputs(folder: Path, now: float) -> None:
+    """Delete whole outputs that nobody asked for in a week."""
+    for path in folder.glob("*"):
+        with contextlib.suppress(OSError):
+            if now - path.stat().st_mtime > OUTPUTS_KEPT:
+                path.unlink()

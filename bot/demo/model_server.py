@@ -1,0 +1,453 @@
+"""A scripted model behind the two real APIs: OpenAI's chat completions and Anthropic's messages, streamed.
+
+It thinks nothing, but it is as strict as the services it stands for (`model_rules`), and it can fail in all the
+ways they do (`Reply`). Run it by itself:
+
+    python -m bot.demo.model_server --port 8081 --script replies.py
+
+where the script is Python with a function `script(request) -> Reply`, or a JSON list of replies; without one it
+repeats what it is told.
+"""
+
+import asyncio
+import contextlib
+import inspect
+import json
+import socket
+import sys
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from bot.demo.model_rules import Refused, Traits, check_anthropic, check_openai
+from bot.demo.model_streams import (
+    Reply,
+    ScriptedCall,
+    anthropic_events,
+    call,
+    error_event,
+    openai_events,
+    raw_events,
+)
+
+__all__ = [
+    "ModelRequest",
+    "ModelServer",
+    "Reply",
+    "Script",
+    "ScriptedCall",
+    "Traits",
+    "call",
+    "echo",
+    "serve_model",
+]
+
+KEY = "test-key"
+KEPT_REQUESTS = 2000
+
+MODELS = {
+    "scripted": Traits(),
+    "scripted-2": Traits(),
+    "scripted-text": Traits(tools=False),
+    "scripted-reasoning": Traits(limit_parameter="max_completion_tokens"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SeenResult:
+    """A tool result as the model got it, envelope and all."""
+
+    call_id: str
+    text: str
+    is_error: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SeenMessage:
+    role: str
+    text: str
+    calls: tuple[ScriptedCall, ...] = ()
+    results: tuple[SeenResult, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """What the model was asked, whichever shape it came in.
+
+    Attributes:
+        shape: `openai` or `anthropic`.
+        tools: Names of the tools offered, in the order sent.
+        tool_choice: `auto`, `none` or empty.
+        messages: Oldest first, the system text left out. Results of one step are one message.
+        body: The request as sent.
+    """
+
+    shape: str
+    model: str
+    system: str
+    messages: tuple[SeenMessage, ...]
+    tools: tuple[str, ...]
+    tool_choice: str
+    body: Mapping[str, Any]
+
+    @property
+    def last_user_text(self) -> str:
+        """The last words in the user's role that are no tool result; empty if there are none."""
+        return next((m.text for m in reversed(self.messages) if m.role == "user" and m.text), "")
+
+    @property
+    def results(self) -> tuple[SeenResult, ...]:
+        """The results of the step just made; empty when the model is asked for the first time in a turn."""
+        last = self.messages[-1]
+        return last.results
+
+    @property
+    def step(self) -> int:
+        """How many replies with calls came since the user last spoke without a result."""
+        steps = 0
+        for message in reversed(self.messages):
+            if message.role == "user" and not message.results:
+                break
+            steps += bool(message.calls)
+        return steps
+
+
+Script = Callable[[ModelRequest], Reply | Awaitable[Reply]]
+
+
+def echo(request: ModelRequest) -> Reply:
+    """The script of a server without one."""
+    return Reply(f"You said: {request.last_user_text}")
+
+
+class ModelServer:
+    """The services' front door; `app` is an ASGI application.
+
+    Attributes:
+        requests: What was asked and accepted, oldest first; the last `KEPT_REQUESTS`.
+        refusals: What was refused: status and message, oldest first.
+        disconnects: How often a client hung up before its reply was whole.
+    """
+
+    def __init__(
+        self,
+        script: Script | Sequence[Reply] = echo,
+        *,
+        key: str | None = KEY,
+        models: Mapping[str, Traits] = MODELS,
+    ) -> None:
+        """Set up a server.
+
+        Args:
+            script: A function, or replies given one after another.
+            key: The one key accepted; None for any.
+        """
+        self._script: Script = script if callable(script) else _in_turn(script)
+        self._key = key
+        self._models = models
+        self._number = 0
+        self.requests: deque[ModelRequest] = deque(maxlen=KEPT_REQUESTS)
+        self.refusals: list[tuple[int, str]] = []
+        self.disconnects = 0
+        self.app = Starlette(
+            routes=[
+                Route("/v1/chat/completions", self._openai, methods=["POST"]),
+                Route("/chat/completions", self._openai, methods=["POST"]),
+                Route("/v1/messages", self._anthropic, methods=["POST"]),
+            ]
+        )
+
+    async def _openai(self, request: Request) -> Response:
+        try:
+            body = await _body(request)
+            given = request.headers.get("authorization", "")
+            if self._key is not None and given != f"Bearer {self._key}":
+                raise Refused(
+                    f"Incorrect API key provided: {given.removeprefix('Bearer ')[:7]}***. You can find your API key"
+                    " at https://platform.openai.com/account/api-keys.",
+                    status=401,
+                    code="invalid_api_key",
+                )
+            traits = self._models.get(str(body.get("model")))
+            if traits is None:
+                raise Refused(
+                    f"The model `{body.get('model')}` does not exist or you do not have access to it.",
+                    status=404,
+                    code="model_not_found",
+                )
+            check_openai(body, traits)
+        except Refused as refused:
+            self.refusals.append((refused.status, str(refused)))
+            return JSONResponse(refused.openai(), refused.status)
+        return await self._answer(read_openai(body))
+
+    async def _anthropic(self, request: Request) -> Response:
+        try:
+            body = await _body(request)
+            if self._key is not None and request.headers.get("x-api-key") != self._key:
+                raise Refused("invalid x-api-key", status=401, kind="authentication_error")
+            if not request.headers.get("anthropic-version"):
+                raise Refused("anthropic-version: header is required")
+            traits = self._models.get(str(body.get("model")))
+            if traits is None:
+                raise Refused(f"model: {body.get('model')}", status=404, kind="not_found_error")
+            check_anthropic(body, traits)
+        except Refused as refused:
+            self.refusals.append((refused.status, str(refused)))
+            return JSONResponse(refused.anthropic(), refused.status)
+        return await self._answer(read_anthropic(body))
+
+    async def _answer(self, asked: ModelRequest) -> Response:
+        self.requests.append(asked)
+        reply = self._script(asked)
+        if inspect.isawaitable(reply):
+            reply = await reply
+        self._number += 1
+        if reply.status != 200 or reply.fault == "error_body":
+            if reply.delay:
+                await asyncio.sleep(reply.delay)
+            return _error(asked.shape, reply)
+        if reply.events:
+            events = raw_events(reply.events)
+        elif asked.shape == "anthropic":
+            events = anthropic_events(reply, asked.model, self._number)
+        else:
+            wants_usage = bool((asked.body.get("stream_options") or {}).get("include_usage"))
+            events = openai_events(reply, asked.model, self._number, usage=wants_usage)
+        if reply.fault == "error":
+            events = [*events[: len(events) // 2], error_event(asked.shape, reply)]
+        return _Stream(reply, _writes(events, reply), self._hung_up)
+
+    def _hung_up(self) -> None:
+        self.disconnects += 1
+
+
+class _Stream(Response):
+    """Sends the writes with the pauses and the fault of the reply. Starlette's own costs a task group a request."""
+
+    def __init__(self, reply: Reply, writes: Sequence[bytes], hung_up: Callable[[], None]) -> None:
+        super().__init__(headers={"content-type": "text/event-stream; charset=utf-8"})
+        del self.headers["content-length"]
+        self._reply = reply
+        self._writes = writes
+        self._hung_up = hung_up
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        reply, writes = self._reply, self._writes
+        if await _gone(receive, reply.delay):
+            return self._hung_up()
+        if reply.fault == "cut_before":
+            # Returning without an answer makes the server drop the connection.
+            return None
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        if reply.fault == "cut":
+            writes = [b"".join(writes)[: sum(map(len, writes)) // 2]]
+        last = len(writes) - 1
+        for index, piece in enumerate(writes):
+            done = index == last and reply.fault != "cut"
+            await send({"type": "http.response.body", "body": piece, "more_body": not done})
+            if not done and await _gone(receive, reply.pace):
+                return self._hung_up()
+        return None
+
+
+async def _gone(receive: Receive, seconds: float) -> bool:
+    """Wait; say whether the client hung up meanwhile."""
+    if not seconds:
+        return False
+    try:
+        async with asyncio.timeout(seconds):
+            while (await receive())["type"] != "http.disconnect":
+                pass
+    except TimeoutError:
+        return False
+    return True
+
+
+def _writes(events: Sequence[bytes], reply: Reply) -> list[bytes]:
+    if reply.write:
+        stream = b"".join(events)
+        return [stream[at : at + reply.write] for at in range(0, len(stream), reply.write)]
+    return list(events) if reply.pace else [b"".join(events)]
+
+
+def _error(shape: str, reply: Reply) -> Response:
+    kinds = {
+        401: "authentication_error",
+        404: "not_found_error",
+        429: "rate_limit_error",
+        529: "overloaded_error",
+    }
+    status = 529 if reply.status == 200 else reply.status
+    kind = kinds.get(status, "api_error" if status >= 500 else "invalid_request_error")
+    refused = Refused(reply.error or "scripted failure", status=status, kind=kind)
+    headers = {} if reply.retry_after is None else {"retry-after": f"{reply.retry_after:g}"}
+    body = refused.anthropic() if shape == "anthropic" else refused.openai()
+    return JSONResponse(body, reply.status, headers)
+
+
+def _in_turn(replies: Sequence[Reply]) -> Script:
+    left = deque(replies)
+
+    def script(_: ModelRequest) -> Reply:
+        return left.popleft() if left else Reply(status=500, error="the script has no more replies")
+
+    return script
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    try:
+        body = json.loads(await request.body())
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        raise Refused("We could not parse the JSON body of your request.")
+    return body
+
+
+def read_openai(body: Mapping[str, Any]) -> ModelRequest:
+    """Return a checked chat completions request in neutral form."""
+    system: list[str] = []
+    messages: list[SeenMessage] = []
+    for message in body["messages"]:
+        role, text = message["role"], _plain(message.get("content"))
+        if role in ("system", "developer"):
+            system.append(text)
+        elif role == "tool":
+            result = SeenResult(message["tool_call_id"], text, "[ERROR" in text)
+            if messages and messages[-1].results:
+                messages[-1] = SeenMessage("user", "", (), (*messages[-1].results, result))
+            else:
+                messages.append(SeenMessage("user", "", (), (result,)))
+        else:
+            calls = tuple(
+                ScriptedCall(c["function"]["name"], json.loads(c["function"]["arguments"]), c["id"])
+                for c in message.get("tool_calls") or ()
+            )
+            messages.append(SeenMessage(role, text, calls))
+    choice = body.get("tool_choice", "")
+    return ModelRequest(
+        "openai",
+        body["model"],
+        "\n\n".join(system),
+        tuple(messages),
+        tuple(tool["function"]["name"] for tool in body.get("tools", ())),
+        choice if isinstance(choice, str) else choice["type"],
+        body,
+    )
+
+
+def read_anthropic(body: Mapping[str, Any]) -> ModelRequest:
+    """Return a checked messages request in neutral form."""
+    messages = []
+    for message in body["messages"]:
+        content = message["content"]
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        messages.append(
+            SeenMessage(
+                message["role"],
+                _plain(blocks),
+                tuple(
+                    ScriptedCall(b["name"], b["input"], b["id"]) for b in blocks if b["type"] == "tool_use"
+                ),
+                tuple(
+                    SeenResult(b["tool_use_id"], _plain(b.get("content")), bool(b.get("is_error")))
+                    for b in blocks
+                    if b["type"] == "tool_result"
+                ),
+            )
+        )
+    return ModelRequest(
+        "anthropic",
+        body["model"],
+        _plain(body.get("system")),
+        tuple(messages),
+        tuple(tool["name"] for tool in body.get("tools", ())),
+        (body.get("tool_choice") or {}).get("type", ""),
+        body,
+    )
+
+
+def _plain(content: object) -> str:
+    if isinstance(content, list):
+        return "\n\n".join(block["text"] for block in content if block.get("type") == "text")
+    return content if isinstance(content, str) else ""
+
+
+@contextlib.asynccontextmanager
+async def serve_model(server: ModelServer, *, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[str]:
+    """Serve until the block ends; yield the base URL, without a path.
+
+    The OpenAI shape is under `/v1/chat/completions`, the Anthropic one under `/v1/messages`.
+    """
+    import uvicorn
+
+    class Quiet(uvicorn.Server):
+        @contextlib.contextmanager
+        def capture_signals(self) -> Any:
+            # Whoever runs the loop keeps its own handlers.
+            yield
+
+    # Named as TCP, or asyncio leaves Nagle's algorithm on and every reply waits 40 ms for an acknowledgement.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((host, port))
+    listener.listen(1024)
+    config = uvicorn.Config(
+        server.app, lifespan="off", log_level="critical", access_log=False, ws="none", loop="asyncio",
+        timeout_graceful_shutdown=1, timeout_keep_alive=75,
+    )  # fmt: skip
+    web = Quiet(config)
+    task = asyncio.create_task(web.serve([listener]))
+    try:
+        while not web.started and not task.done():
+            await asyncio.sleep(0.001)
+        yield f"http://{host}:{listener.getsockname()[1]}"
+    finally:
+        web.should_exit = True
+        web.force_exit = True
+        await task
+        listener.close()
+
+
+def load_script(path: Path) -> Script | Sequence[Reply]:
+    """Read a script: Python with a function `script`, or a JSON list whose entries are fields of Reply."""
+    if path.suffix == ".json":
+        return [_reply(fields) for fields in json.loads(path.read_text(encoding="utf-8"))]
+    import runpy
+
+    script: Script = runpy.run_path(str(path))["script"]
+    return script
+
+
+def _reply(fields: Mapping[str, Any]) -> Reply:
+    calls = [ScriptedCall(**asked) for asked in fields.get("calls", ())]
+    return Reply(**{**fields, "calls": calls})
+
+
+async def _main(arguments: Sequence[str]) -> None:
+    import argparse
+
+    parser = argparse.ArgumentParser(prog="python -m bot.demo.model_server", description=__doc__)
+    parser.add_argument("--port", type=int, default=8081)
+    parser.add_argument("--script", type=Path)
+    parser.add_argument("--key", default=KEY)
+    options = parser.parse_args(arguments)
+    server = ModelServer(load_script(options.script) if options.script else echo, key=options.key)
+    async with serve_model(server, port=options.port) as url:
+        sys.stdout.write(f"{url}\n")
+        sys.stdout.flush()
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_main(sys.argv[1:]))

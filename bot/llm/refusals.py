@@ -1,0 +1,183 @@
+"""What a provider's error means, whatever shape it comes in.
+
+Judged by status first, then by the type or code the provider gives, and by its words last (requirement F3).
+Sources: https://platform.openai.com/docs/guides/error-codes, https://docs.claude.com/en/api/errors,
+https://openrouter.ai/docs/api/reference/errors-and-debugging
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+
+from bot import clock
+from bot.errors import LLMError, LLMRejected, LLMUnavailable
+
+MAX_TEXT = 300
+
+
+class UnsupportedParameter(LLMRejected):
+    """The model does not take a parameter of the request; one corrected request may follow.
+
+    Attributes:
+        parameter: Its name at the top level of the body.
+    """
+
+    def __init__(self, message: str, *, parameter: str) -> None:
+        super().__init__(message)
+        self.parameter = parameter
+
+
+class ToolsUnsupported(LLMRejected):
+    """The model takes no tool definitions; it may still be asked with tools written as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An error as the provider worded it, before it is judged."""
+
+    status: int
+    kind: str = ""
+    code: str = ""
+    parameter: str = ""
+    text: str = ""
+
+
+_STATUS_OF_KIND = {
+    "authentication_error": 401,
+    "invalid_api_key": 401,
+    "permission_error": 403,
+    "billing_error": 402,
+    "insufficient_quota": 402,
+    "insufficient_balance": 402,
+    "not_found_error": 404,
+    "model_not_found": 404,
+    "request_too_large": 413,
+    "context_length_exceeded": 413,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "overloaded_error": 529,
+    "timeout_error": 504,
+    "api_error": 500,
+    "server_error": 500,
+    "invalid_request_error": 400,
+}
+_QUOTA = {"insufficient_quota", "billing_error", "billing_hard_limit_reached", "insufficient_balance"}
+_TOO_LONG = {"context_length_exceeded", "request_too_large", "string_above_max_length"}
+_REFUSED = {"content_filter", "content_policy_violation", "data_inspection_failed", "moderation_error"}
+_MODEL = {"model_not_found", "invalid_model", "unknown_model"}
+
+_TOO_LONG_TEXT = re.compile(
+    r"prompt is too long|context.{0,12}(length|window|limit)|maximum context|too many (input )?tokens"
+    r"|reduce the length",
+    re.I,
+)
+_QUOTA_TEXT = re.compile(r"credit balance is too low|insufficient (balance|credit|quota)|exceeded your current quota", re.I)
+_KEY_TEXT = re.compile(r"(invalid|incorrect|missing) (x-)?api[- ]key|api key (is )?(not valid|invalid)", re.I)
+_MODEL_TEXT = re.compile(r"\bmodel\b.{0,80}(does not exist|not found|not supported|is not a valid)", re.I)
+_TOOLS_TEXT = re.compile(
+    r"(does(n't| not)|no) support.{0,20}\b(tools?|function call)|\btools?\b.{0,40}not supported"
+    r"|no endpoints found that support tool",
+    re.I,
+)
+_PARAMETER_TEXT = re.compile(
+    r"""(?:unsupported|unknown|unrecognized|unexpected|extra|not permitted|not supported)""", re.I
+)
+OPTIONAL_PARAMETERS = ("max_completion_tokens", "max_tokens", "stream_options", "tool_choice")
+
+
+def error_of(provider: str, refusal: Refusal, *, key: str = "", retry_after: float | None = None) -> LLMError:
+    """Return the error to raise. Its message holds no key: not ours, nor the masked one providers echo."""
+    kinds = {refusal.kind, refusal.code}
+    status = refusal.status
+    if status < 400:
+        status = next((_STATUS_OF_KIND[kind] for kind in (refusal.code, refusal.kind) if kind in _STATUS_OF_KIND), 500)
+    text = " ".join(refusal.text.split())[:MAX_TEXT]
+    if key:
+        text = text.replace(key, "[key]")
+    said = f"{provider} answered {status}" + (f": {text}" if text else "")
+
+    if status == 401 or (400 <= status < 500 and _KEY_TEXT.search(refusal.text)):
+        return LLMRejected(f"{provider} refused the key ({status})", reason="auth")
+    if status == 402 or kinds & _QUOTA or (status in (400, 403) and _QUOTA_TEXT.search(refusal.text)):
+        return LLMRejected(said, reason="quota")
+    if kinds & _REFUSED:
+        return LLMRejected(said, reason="refused")
+    if status == 403:
+        return LLMRejected(said, reason="auth")
+    if status == 413 or kinds & _TOO_LONG:
+        return LLMRejected(said, reason="too_long")
+    if status in (408, 409, 425, 429) or status >= 500:
+        return LLMUnavailable(said, retry_after=retry_after)
+    if status in (400, 404, 405, 422) and _TOOLS_TEXT.search(refusal.text):
+        return ToolsUnsupported(said)
+    if status == 404 or kinds & _MODEL:
+        return LLMRejected(said, reason="model")
+    if name := _named_parameter(refusal):
+        return UnsupportedParameter(said, parameter=name)
+    if _TOO_LONG_TEXT.search(refusal.text):
+        return LLMRejected(said, reason="too_long")
+    if _MODEL_TEXT.search(refusal.text):
+        return LLMRejected(said, reason="model")
+    return LLMRejected(said)
+
+
+def read_refusal(status: int, body: object) -> Refusal | None:
+    """Return the error a decoded body holds, or None when it holds none.
+
+    Shapes: `{"error": {"type", "code", "param", "message"}}` (OpenAI; OpenRouter puts the HTTP status in `code`),
+    `{"type": "error", "error": {"type", "message"}}` (Anthropic), `{"error": "text"}` (Ollama) and
+    `{"object": "error", "message", "type", "code"}` or `{"detail": …}` (Mistral and other compatible servers).
+    """
+    if not isinstance(body, Mapping):
+        return Refusal(status, text=body if isinstance(body, str) else "") if status >= 400 else None
+    error = body.get("error")
+    if isinstance(error, str):
+        return Refusal(status, text=error)
+    if not isinstance(error, Mapping):
+        if status < 400 and body.get("object") != "error":
+            return None
+        error = body
+    code = error.get("code")
+    if isinstance(code, int) and 400 <= code < 600 and status < 400:
+        status = code
+    text = error.get("message") or error.get("detail") or ""
+    return Refusal(
+        status,
+        kind=_text(error.get("type")),
+        code=_text(code),
+        parameter=_text(error.get("param")),
+        text=text if isinstance(text, str) else repr(text),
+    )
+
+
+def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
+    """Return what `Retry-After` asks for: seconds or an HTTP date; None when it says nothing readable."""
+    if milliseconds := headers.get("retry-after-ms"):
+        try:
+            return max(0.0, float(milliseconds) / 1000)
+        except ValueError:
+            pass
+    value = headers.get("retry-after", "").strip()
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - clock.system())
+    except ValueError:
+        return None
+
+
+def _named_parameter(refusal: Refusal) -> str:
+    if refusal.code == "unsupported_parameter" and refusal.parameter in OPTIONAL_PARAMETERS:
+        return refusal.parameter
+    if _PARAMETER_TEXT.search(refusal.text):
+        named = [name for name in OPTIONAL_PARAMETERS if re.search(rf"\b{name}\b", refusal.text)]
+        # "Unsupported parameter 'max_tokens', use 'max_completion_tokens'": the first named is the one refused.
+        return min(named, key=refusal.text.index, default="")
+    return ""
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,23 @@
+"""May this call run: the classifier of shell commands with its rules, and the gate."""
+
+from bot.messages import Risk
+from bot.safety.classify import classify, explain
+from bot.safety.gate import Gate, Judgement, digest, file_outside
+from bot.safety.rules import Rules, load_rules
+from bot.safety.verdict import Explanation, Finding, Invocation, Verdict
+
+__all__ = [
+    "Explanation",
+    "Finding",
+    "Gate",
+    "Invocation",
+    "Judgement",
+    "Risk",
+    "Rules",
+    "Verdict",
+    "classify",
+    "digest",
+    "explain",
+    "file_outside",
+    "load_rules",
+]

@@ -1,0 +1,127 @@
+"""May this call run, and whom to ask when a person must say so.
+
+Risk only rises: what counts is the highest of the model's word, the classifier's and the tool's floor.
+Nothing here runs anything or keeps anything.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.messages import Conversation, Risk, ToolCall
+from bot.safety.classify import Verdict
+
+Rule = Callable[[ToolCall, Conversation, str], tuple[Risk, tuple[str, ...]]]
+"""Reads a call, its conversation and its cwd; returns the risk it sees and why, most severe first."""
+
+SECRET_NAME = re.compile(
+    r"(?i)secret|credential|passw|token|wallet|\.(?:pem|key|p12|pfx|env|kdbx|keystore)$|^id_"
+)
+MODEL_SAYS = {"low": Risk.LOW, "medium": Risk.MEDIUM, "high": Risk.HIGH}
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the gate thinks of a call.
+
+    Attributes:
+        risk: HIGH means that a person must say yes.
+        reasons: For that person; empty only when `risk` is LOW.
+        command: What that person reads: the exact command, or the exact arguments as JSON.
+        reads_only: Nothing changes when the call is repeated; it may run beside others.
+    """
+
+    risk: Risk
+    reasons: tuple[str, ...]
+    command: str
+    reads_only: bool
+
+
+class Gate:
+    def __init__(self, classify: Callable[..., Verdict], rules: Mapping[str, Rule] | None = None) -> None:
+        """
+        Args:
+            classify: Called with a command and `cwd`; see `bot.safety.classify`.
+            rules: By tool name, for what depends on a tool's arguments.
+        """
+        self._classify = classify
+        self._rules = {"send_telegram": other_chat} | dict(rules or {})
+
+    def judge(
+        self, call: ToolCall, *, floor: Risk, reads_only: bool, conversation: Conversation, cwd: str
+    ) -> Judgement:
+        """Judge a call whose arguments are already known to be valid.
+
+        Args:
+            floor: The tool's own; the call is never below it.
+            reads_only: Whether the tool as such only reads.
+        """
+        reasons: tuple[str, ...] = ()
+        risk = floor
+        command = call.arguments.get("command") if call.name == "run_in_terminal" else None
+        if isinstance(command, str):
+            verdict = self._classify(command, cwd=cwd)
+            risk, reasons = max(risk, verdict.risk), tuple(verdict.reasons)
+            reads_only = verdict.risk is Risk.LOW and not changes_directory(verdict)
+            said = MODEL_SAYS.get(str(call.arguments.get("risk", "")).strip().lower())
+            if said is None:
+                said, reasons = Risk.HIGH, (*reasons, "the model gave no risk for it")
+            elif said > risk:
+                reasons = (*reasons, f"the model itself calls it {said.name.lower()} risk")
+            risk = max(risk, said)
+        if rule := self._rules.get(call.name):
+            ruled, why = rule(call, conversation, cwd)
+            risk, reasons = max(risk, ruled), (*why, *reasons)
+        if call.repaired and not reads_only:
+            risk, reasons = Risk.HIGH, (*reasons, "the model wrote it in broken JSON that had to be mended")
+        shown = command if isinstance(command, str) else in_json(call.arguments)
+        if risk > Risk.LOW and not reasons:
+            reasons = (f"{call.name} is {risk.name.lower()} risk by itself",)
+        return Judgement(risk, reasons, shown, reads_only and risk is Risk.LOW)
+
+
+def digest(call: ToolCall, *, conversation: Conversation, cwd: str) -> str:
+    """Return what an approval is bound to: SHA-256 over tool, exact arguments, cwd and conversation."""
+    whole = [call.name, dict(call.arguments), cwd, conversation.chat_id, conversation.thread_id]
+    return hashlib.sha256(json.dumps(whole, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+
+
+def other_chat(call: ToolCall, conversation: Conversation, cwd: str) -> tuple[Risk, tuple[str, ...]]:
+    """A message that leaves the conversation is seen by people who did not ask for it."""
+    if call.arguments.get("chat_id") == conversation.chat_id:
+        return Risk.LOW, ()
+    return Risk.HIGH, (f"sends a message to another chat, {call.arguments.get('chat_id')!r}",)
+
+
+def file_outside(work_dir: Path, outputs: Path) -> Rule:
+    """Return a rule for `send_file`: what is not plainly the work's own may hold keys."""
+
+    def rule(call: ToolCall, conversation: Conversation, cwd: str) -> tuple[Risk, tuple[str, ...]]:
+        try:
+            file = Path(cwd, str(call.arguments.get("path", ""))).expanduser().resolve()
+        except (OSError, RuntimeError, ValueError):
+            return Risk.HIGH, ("the path of the file can't be made out",)
+        if file.is_relative_to(outputs.resolve()):
+            return Risk.LOW, ()
+        root = work_dir.resolve()
+        if not file.is_relative_to(root):
+            return Risk.HIGH, (f"sends a file from outside the work folder: {file}",)
+        if any(part.startswith(".") for part in file.relative_to(root).parts) or SECRET_NAME.search(
+            file.name
+        ):
+            return Risk.HIGH, (f"sends a file that may hold secrets: {file}",)
+        return Risk.LOW, ()
+
+    return rule
+
+
+def changes_directory(verdict: Verdict) -> bool:
+    """Whether the next command would start elsewhere, so that it can't run beside this one."""
+    return any(invocation.program in ("cd", "pushd", "popd") for invocation in verdict.invocations)
+
+
+def in_json(arguments: Mapping[str, object]) -> str:
+    return json.dumps(dict(arguments), ensure_ascii=False, indent=1, sort_keys=True)

@@ -1,0 +1,52 @@
+"""What makes a command unfit to be judged, seen in its raw text.
+
+Nothing is normalised: the string judged must be the string that runs.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+LONGEST = 4096  # bytes
+LONGEST_WITH_HERE_DOCUMENT = 8192  # bytes
+WIDEST_GAP = 60  # blanks in a row that a person would scroll past
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_JOINED_LINE = re.compile(r"[^\s;|&(){}<>]\\\n")
+_GAP = re.compile(rf"[ \t]{{{WIDEST_GAP},}}(?=\S)|\n[\n \t]{{20,}}(?=\S)|[ \t]{{{WIDEST_GAP},}}(?=\n)")
+# Letters and symbols that are drawn as nothing.
+_BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u180e\u034f\u17b4\u17b5")
+
+
+def screen(command: str) -> Iterator[tuple[str, str]]:
+    """Yield (sentence, fragment) for every reason not to go on; nothing for an ordinary command."""
+    if not command.isascii():
+        yield from screen_unicode(command)
+    if control := _CONTROL.search(command):
+        yield "hidden control characters", f"<U+{ord(control[0]):04X}>"
+    if len(command) > LONGEST // 4:
+        longest = LONGEST_WITH_HERE_DOCUMENT if "<<" in command else LONGEST
+        if len(command.encode("utf-8", "replace")) > longest:
+            yield "the command is too long to be read on a card", f"{len(command)} characters"
+    if "\\\n" in command and (joined := _JOINED_LINE.search(command)):
+        yield "a word is broken over two lines", joined[0].replace("\n", "<newline>")
+    if "`" in command:
+        if "\\" in command:
+            yield "back-quotes together with backslashes can't be read for certain", "`"
+        if "<<" in command:
+            yield "back-quotes together with a here-document can't be read for certain", "`"
+    if gap := _GAP.search(command):
+        yield "text hidden behind a long gap", f"<{len(gap[0])} blanks>"
+
+
+def screen_unicode(command: str) -> Iterator[tuple[str, str]]:
+    for char in command:
+        if char < "\x80":
+            continue
+        kind = unicodedata.category(char)
+        if kind == "Cs":
+            yield "the text is not valid Unicode", f"<U+{ord(char):04X}>"
+            return
+        if kind in ("Cf", "Cn", "Co", "Zs", "Zl", "Zp") or char in _BLANK_LETTERS:
+            yield "hidden or look-alike characters", f"<U+{ord(char):04X}>"
+            return

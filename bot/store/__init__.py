@@ -1,0 +1,1 @@
+"""What is kept: `base` holds the promises, each module or package beside it one backend."""

@@ -1,0 +1,301 @@
+"""What is kept, and the promises of every backend. Any class with these methods is a store.
+
+Every write is durable when it returns (SQLite: WAL, synchronous=FULL) and all of one call is one transaction.
+Concurrent writes may share a commit. Times are seconds since the epoch.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from bot.messages import Conversation, Message, Transcript, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class StoredUpdate:
+    """An update as Telegram sent it; `raw` is its JSON."""
+
+    update_id: int
+    raw: str
+
+
+class Status(StrEnum):
+    """Where an approval stands. Everything but PENDING is final."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    DENIED = "denied"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A question to a person about one tool call.
+
+    Attributes:
+        id: Random; the only thing a button carries.
+        digest: SHA-256 over tool, exact arguments, cwd and conversation; recomputed before the call runs.
+        command: What the person reads: the command, or the arguments as JSON.
+        reasons: Fixed sentences of the classifier, most severe first.
+        explanation: The model's own words; shown as the model's.
+        asker_id: The person whose message led here; None when nobody's did.
+        cards: (chat_id, message_id) of every card sent for it.
+        reason: What the person said with a denial, or why it was cancelled.
+        outcome: One line after the run (`exit 0, 1.2 s`); empty before.
+    """
+
+    id: str
+    conversation: Conversation
+    call_id: str
+    digest: str
+    tool: str
+    command: str
+    cwd: str
+    reasons: tuple[str, ...]
+    explanation: str
+    asker_id: int | None
+    asker_name: str
+    created_at: float
+    expires_at: float
+    status: Status = Status.PENDING
+    decided_by: int | None = None
+    decided_name: str = ""
+    decided_at: float | None = None
+    reason: str = ""
+    outcome: str = ""
+    cards: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Something to be seen in Telegram, stored before it is sent.
+
+    Attributes:
+        key: One per effect for ever: storing a second effect of the same key does nothing.
+        kind: `answer`, `card`, `card_update`, `notice` or `file`; the face knows how each looks.
+        payload: JSON object; its fields are the kind's.
+    """
+
+    key: str
+    conversation: Conversation
+    kind: str
+    payload: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEffect:
+    """An effect not yet wholly sent.
+
+    Attributes:
+        sent: Message ids of the parts already sent, in order.
+        unsure: The next part was handed to Telegram and no answer came: it may have arrived.
+        resent: It was already sent again once; it is never sent a third time.
+    """
+
+    id: int
+    effect: Effect
+    sent: tuple[int, ...] = ()
+    unsure: bool = False
+    resent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEvent:
+    """One line of the append-only audit: who did what. `detail` is a JSON object, already redacted."""
+
+    at: float
+    action: str
+    conversation: Conversation | None = None
+    user_id: int | None = None
+    detail: Mapping[str, object] = field(default_factory=dict)
+
+
+class Inbox(Protocol):
+    """Updates received: none is lost, none is handled twice."""
+
+    async def receive(self, updates: Sequence[StoredUpdate], at: float) -> list[int]:
+        """Store updates; return the ids that were new, in the order given."""
+        ...
+
+    async def unhandled(self) -> list[StoredUpdate]:
+        """Return what was received and not finished, by update id."""
+        ...
+
+    async def finish_update(self, update_id: int, error: str = "") -> None:
+        """Mark one as handled; with `error`, as poison: kept, never handed out again. May be called twice."""
+        ...
+
+    async def last_update_id(self) -> int | None:
+        """Return the highest id ever received; None at the very start."""
+        ...
+
+    async def inbox_size(self) -> int:
+        """Count what waits."""
+        ...
+
+
+class Transcripts(Protocol):
+    """Messages by conversation; append-only."""
+
+    async def load(self, conversation: Conversation) -> Transcript:
+        """Return the messages since the last `reset`, oldest first; may be empty."""
+        ...
+
+    async def append(
+        self,
+        conversation: Conversation,
+        messages: Sequence[Message],
+        *,
+        effects: Sequence[Effect] = (),
+        update_id: int | None = None,
+        cwd: str | None = None,
+        audit: Sequence[AuditEvent] = (),
+    ) -> None:
+        """Add messages at the end; with them store their effects, finish the update, keep the new cwd."""
+        ...
+
+    async def reset(self, conversation: Conversation, update_id: int | None = None) -> None:
+        """Begin afresh: `load` returns nothing older from now on. Nothing is deleted."""
+        ...
+
+    async def open_conversations(self) -> list[Conversation]:
+        """Return those whose last message does not end a turn: see `AssistantMessage`."""
+        ...
+
+    async def conversation_state(self, conversation: Conversation) -> tuple[str, str]:
+        """Return (cwd, nonce): cwd is empty until a command ran; the nonce is made once, kept for ever."""
+        ...
+
+    async def migrate_chat(self, old: int, new: int) -> None:
+        """A group became a supergroup: move transcripts, state, approvals, cards and unsent effects."""
+        ...
+
+
+class Approvals(Protocol):
+    """Questions to people, and claims of calls."""
+
+    async def ask(self, approvals: Sequence[Approval], effects: Sequence[Effect]) -> None:
+        """Store new questions with their cards. A call that has a question already keeps it."""
+        ...
+
+    async def approval(self, approval_id: str) -> Approval | None: ...
+
+    async def approvals_for(self, call_ids: Sequence[str]) -> dict[str, Approval]:
+        """Return the questions about these calls, by call id."""
+        ...
+
+    async def approval_at(self, chat_id: int, message_id: int) -> Approval | None:
+        """Return the question whose card this message is."""
+        ...
+
+    async def pending_approvals(self, conversation: Conversation | None = None) -> list[Approval]:
+        """Return undecided questions, oldest first; of every conversation when None."""
+        ...
+
+    async def decide(
+        self,
+        approval_id: str,
+        status: Status,
+        *,
+        at: float,
+        by: int | None = None,
+        name: str = "",
+        reason: str = "",
+        update_id: int | None = None,
+    ) -> Approval | None:
+        """Give the first and only decision, by one conditional UPDATE.
+
+        APPROVED after `expires_at` is refused. Stores, with it, a `card_update` effect and an audit event, and
+        finishes the update in any case.
+
+        Returns:
+            The approval as decided; None if it was decided before, had expired or does not exist.
+        """
+        ...
+
+    async def expire(self, now: float) -> list[Approval]:
+        """Decide EXPIRED for everything past its time, with card updates; return those."""
+        ...
+
+    async def card_sent(self, approval_id: str, chat_id: int, message_id: int) -> None: ...
+
+    async def finish_approval(self, call_id: str, outcome: str) -> None:
+        """Keep the outcome of an approved call and store its `card_update`; nothing if it had no question."""
+        ...
+
+    async def claim(self, conversation: Conversation, call_id: str, at: float, *, digest: str = "") -> bool:
+        """Mark a call as about to run. True once per call, ever.
+
+        With `digest` the call also needs an APPROVED question of that digest; otherwise False and no claim.
+        """
+        ...
+
+    async def claimed(self, call_ids: Sequence[str]) -> set[str]:
+        """Return which of these calls were ever claimed."""
+        ...
+
+
+class Outbox(Protocol):
+    """Effects that were decided on and must be seen."""
+
+    async def enqueue(self, effects: Sequence[Effect], *, update_id: int | None = None) -> None: ...
+
+    async def unsent(self, after: int = 0) -> list[StoredEffect]:
+        """Return effects not yet wholly sent with an id above `after`, oldest first."""
+        ...
+
+    async def sending(self, effect_id: int, *, resend: bool = False) -> None:
+        """The next part is about to be handed to Telegram: until `part_sent`, its outcome is unsure."""
+        ...
+
+    async def part_sent(self, effect_id: int, message_id: int, *, last: bool) -> None:
+        """The part arrived; with `last` the effect is done."""
+        ...
+
+    async def not_sent(self, effect_id: int) -> None:
+        """The part surely did not arrive: it may be sent again."""
+        ...
+
+    async def give_up(self, effect_id: int, error: str) -> None:
+        """Close an effect that can't be sent; kept with its error."""
+        ...
+
+    async def outbox_size(self) -> int: ...
+
+
+class Ledger(Protocol):
+    """What was used and what was done; append-only."""
+
+    async def record_usage(self, conversation: Conversation, model: str, usage: Usage, at: float) -> None: ...
+
+    async def record(self, event: AuditEvent) -> None: ...
+
+    async def spent(self, conversation: Conversation | None, since: float) -> Usage:
+        """Return the sum of tokens since a time; of every conversation when None."""
+        ...
+
+
+class Store(Inbox, Transcripts, Approvals, Outbox, Ledger, Protocol):
+    """Everything kept. `bot.store.sqlite` is the one backend today."""
+
+    async def size(self) -> int:
+        """Return the bytes used on disk."""
+        ...
+
+
+__all__ = [
+    "Approval",
+    "Approvals",
+    "AuditEvent",
+    "Effect",
+    "Inbox",
+    "Ledger",
+    "Outbox",
+    "Status",
+    "Store",
+    "StoredEffect",
+    "StoredUpdate",
+    "Transcripts",
+]

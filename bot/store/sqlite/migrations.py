@@ -1,0 +1,201 @@
+"""How the tables came to be: functions run once each, in order, recorded by name.
+
+A released migration is never edited; a change is a new function at the end of `MIGRATIONS`.
+"""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+
+from bot.errors import StoreError
+
+Migration = Callable[[sqlite3.Connection], None]
+
+
+def migrate(db: sqlite3.Connection, migrations: Sequence[Migration], at: float) -> list[str]:
+    """Apply what is missing in one transaction; return the names applied, oldest first.
+
+    Raises:
+        StoreError: A newer version of Kai has been here. Nothing was changed.
+    """
+    known = [migration.__name__ for migration in migrations]
+    applied = _applied(db)
+    if newer := [name for name in applied if name not in known]:
+        raise StoreError(
+            f"the database has schema {newer[-1]!r}, newer than {known[-1]!r}, the newest this version knows:"
+            " run the version of Kai that made it, or a later one"
+        )
+    missing = [migration for migration in migrations if migration.__name__ not in applied]
+    if not missing:
+        return []
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        db.execute(
+            "CREATE TABLE IF NOT EXISTS migrations"
+            " (position INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, at REAL NOT NULL)"
+        )
+        for migration in missing:
+            migration(db)
+            db.execute("INSERT INTO migrations (name, at) VALUES (?, ?)", (migration.__name__, at))
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+    return [migration.__name__ for migration in missing]
+
+
+def _applied(db: sqlite3.Connection) -> list[str]:
+    if not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'migrations'").fetchone():
+        return []
+    return [name for (name,) in db.execute("SELECT name FROM migrations ORDER BY position")]
+
+
+def m0001_messages_approvals_outbox(db: sqlite3.Connection) -> None:
+    """The first tables. `thread_id` 0 is outside of topics."""
+    for statement in FIRST_TABLES:
+        db.execute(statement)
+    for table, columns in UNCHANGEABLE.items():
+        db.execute(
+            f"CREATE TRIGGER {table}_unchangeable BEFORE UPDATE OF {columns} ON {table}"
+            f" BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
+        )
+        db.execute(
+            f"CREATE TRIGGER {table}_undeletable BEFORE DELETE ON {table}"
+            f" BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
+        )
+
+
+FIRST_TABLES = (
+    """
+    CREATE TABLE updates (
+        update_id INTEGER PRIMARY KEY,
+        raw TEXT,
+        received_at REAL NOT NULL,
+        finished_at REAL,
+        error TEXT NOT NULL DEFAULT '',
+        CHECK (raw IS NOT NULL OR finished_at IS NOT NULL),
+        CHECK (error = '' OR finished_at IS NOT NULL)
+    )""",
+    "CREATE INDEX updates_waiting ON updates (update_id) WHERE finished_at IS NULL",
+    "CREATE INDEX updates_old ON updates (finished_at) WHERE raw IS NOT NULL AND error = ''",
+    """
+    CREATE TABLE conversations (
+        chat_id INTEGER NOT NULL,
+        thread_id INTEGER NOT NULL,
+        nonce TEXT NOT NULL,
+        cwd TEXT NOT NULL DEFAULT '',
+        reset_after INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY (chat_id, thread_id)
+    ) WITHOUT ROWID""",
+    """
+    CREATE TABLE messages (
+        id INTEGER PRIMARY KEY,
+        chat_id INTEGER NOT NULL,
+        thread_id INTEGER NOT NULL,
+        at REAL NOT NULL,
+        kind TEXT NOT NULL CHECK (kind IN ('user', 'assistant', 'result', 'notice')),
+        call_id TEXT CHECK ((call_id IS NOT NULL) = (kind = 'result')),
+        closes INTEGER NOT NULL CHECK (closes IN (0, 1) AND (closes = 0 OR kind = 'assistant')),
+        body TEXT NOT NULL
+    )""",
+    "CREATE INDEX messages_of_conversation ON messages (chat_id, thread_id)",
+    "CREATE UNIQUE INDEX messages_one_result_a_call ON messages (call_id) WHERE call_id IS NOT NULL",
+    """
+    CREATE TABLE approvals (
+        position INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE CHECK (id <> ''),
+        chat_id INTEGER NOT NULL,
+        thread_id INTEGER NOT NULL,
+        call_id TEXT NOT NULL UNIQUE,
+        digest TEXT NOT NULL CHECK (digest <> ''),
+        question TEXT NOT NULL,
+        created_at REAL NOT NULL,
+        expires_at REAL NOT NULL,
+        status TEXT NOT NULL DEFAULT 'pending'
+            CHECK (status IN ('pending', 'approved', 'denied', 'expired', 'cancelled')),
+        decided_by INTEGER,
+        decided_name TEXT NOT NULL DEFAULT '',
+        decided_at REAL,
+        reason TEXT NOT NULL DEFAULT '',
+        outcome TEXT NOT NULL DEFAULT '',
+        CHECK ((status = 'pending') = (decided_at IS NULL)),
+        CHECK (status <> 'pending' OR (decided_by IS NULL AND decided_name = '' AND reason = '')),
+        CHECK (status <> 'approved' OR (decided_by IS NOT NULL AND decided_at < expires_at)),
+        CHECK (outcome = '' OR status = 'approved')
+    )""",
+    "CREATE INDEX approvals_pending ON approvals (expires_at) WHERE status = 'pending'",
+    """
+    CREATE TRIGGER approvals_decided_once
+    BEFORE UPDATE OF status, decided_by, decided_name, decided_at, reason ON approvals
+    WHEN OLD.status <> 'pending'
+    BEGIN SELECT RAISE(ABORT, 'an approval is decided once'); END""",
+    """
+    CREATE TABLE cards (
+        id INTEGER PRIMARY KEY,
+        approval_id TEXT NOT NULL REFERENCES approvals (id),
+        chat_id INTEGER NOT NULL,
+        message_id INTEGER NOT NULL,
+        UNIQUE (chat_id, message_id)
+    )""",
+    "CREATE INDEX cards_of_approval ON cards (approval_id)",
+    """
+    CREATE TABLE claims (
+        call_id TEXT PRIMARY KEY,
+        chat_id INTEGER NOT NULL,
+        thread_id INTEGER NOT NULL,
+        digest TEXT NOT NULL,
+        at REAL NOT NULL
+    ) WITHOUT ROWID""",
+    """
+    CREATE TABLE outbox (
+        id INTEGER PRIMARY KEY,
+        key TEXT NOT NULL UNIQUE,
+        chat_id INTEGER NOT NULL,
+        thread_id INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        payload TEXT NOT NULL,
+        created_at REAL NOT NULL,
+        sent TEXT NOT NULL DEFAULT '[]',
+        unsure INTEGER NOT NULL DEFAULT 0 CHECK (unsure IN (0, 1)),
+        resent INTEGER NOT NULL DEFAULT 0 CHECK (resent IN (0, 1)),
+        done_at REAL,
+        error TEXT NOT NULL DEFAULT '',
+        CHECK (error = '' OR done_at IS NOT NULL)
+    )""",
+    "CREATE INDEX outbox_unsent ON outbox (id) WHERE done_at IS NULL",
+    """
+    CREATE TABLE usage (
+        id INTEGER PRIMARY KEY,
+        chat_id INTEGER NOT NULL,
+        thread_id INTEGER NOT NULL,
+        model TEXT NOT NULL,
+        at REAL NOT NULL,
+        input INTEGER NOT NULL,
+        output INTEGER NOT NULL,
+        cache_read INTEGER NOT NULL,
+        cache_write INTEGER NOT NULL,
+        reasoning INTEGER NOT NULL
+    )""",
+    "CREATE INDEX usage_at ON usage (at)",
+    """
+    CREATE TABLE audit (
+        id INTEGER PRIMARY KEY,
+        at REAL NOT NULL,
+        action TEXT NOT NULL,
+        chat_id INTEGER,
+        thread_id INTEGER,
+        user_id INTEGER,
+        detail TEXT NOT NULL
+    )""",
+)
+
+UNCHANGEABLE = {
+    "messages": "id, at, kind, call_id, closes, body",
+    "approvals": "id, call_id, digest, question, created_at, expires_at",
+    "claims": "call_id, digest, at",
+    "usage": "id, chat_id, thread_id, model, at, input, output, cache_read, cache_write, reasoning",
+    "audit": "id, at, action, chat_id, thread_id, user_id, detail",
+}
+"""Table and the columns that never change; what is missing here is where it belongs or how far it got."""
+
+MIGRATIONS: tuple[Migration, ...] = (m0001_messages_approvals_outbox,)

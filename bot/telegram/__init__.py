@@ -1,0 +1,1 @@
+"""The Telegram face: updates in, messages, cards and progress out."""

@@ -1,0 +1,416 @@
+"""The Telegram face: every update becomes `hear`, a decision, a command or nothing, and is finished once.
+
+Messages wait in the lane of their conversation. Presses, `/stop` and the other commands never do.
+"""
+
+import json
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from telegram import CallbackQuery, Message, Update
+from telegram.ext import Application, CallbackQueryHandler, MessageHandler, TypeHandler, filters
+
+from bot import clock
+from bot.agent import Agent, Paused
+from bot.agent.lanes import Job, Lanes
+from bot.messages import Conversation, UserMessage
+from bot.store.base import Approval, Effect, Status, Store, StoredUpdate
+from bot.telegram import inbound
+from bot.telegram.cards import Press, Verb, read_press
+from bot.telegram.commands import COMMANDS, Asked
+from bot.telegram.outbox import Outbox
+from bot.telegram.people import People
+from bot.telegram.progress import Progress
+from bot.telegram.send_gate import SendGate
+from bot.telegram.status import Status as StatusPage
+from bot.texts import say
+
+log = logging.getLogger(__name__)
+
+App = Application[Any, Any, Any, Any, Any, Any]
+MAX_LABEL = 60
+
+
+class TelegramFace:
+    def __init__(
+        self,
+        *,
+        app: App,
+        agent: Agent,
+        store: Store,
+        lanes: Lanes,
+        gate: SendGate,
+        outbox: Outbox,
+        people: People,
+        status: StatusPage,
+        language: str,
+        now: clock.Clock = clock.system,
+    ) -> None:
+        self.store = store
+        self.people = people
+        self.status = status
+        self.language = language
+        self._bot = app.bot
+        self._app = app
+        self._agent = agent
+        self._lanes = lanes
+        self._gate = gate
+        self._outbox = outbox
+        self._now = now
+        self._strangers: set[int] = set()
+        app.add_handler(MessageHandler(filters.StatusUpdate.MIGRATE, self._on_migration))
+        app.add_handler(MessageHandler(filters.UpdateType.MESSAGE, self._on_message))
+        app.add_handler(MessageHandler(filters.UpdateType.EDITED_MESSAGE, self._on_edit))
+        app.add_handler(CallbackQueryHandler(self._on_press))
+        app.add_handler(TypeHandler(Update, self._on_other))
+        app.add_error_handler(self._on_error)
+
+    # ── updates ────────────────────────────────────────────────────────────────────────────────────────
+
+    async def recover(self) -> None:
+        """Take up what the last process left: open turns first, then what was received but not handled."""
+        for conversation in await self.store.open_conversations():
+            self._advance(conversation)
+        for stored in await self.store.unhandled():
+            await self.handle(stored)
+
+    async def handle(self, stored: StoredUpdate) -> None:
+        """Hand one stored update to its handler. What can't be read is kept and skipped."""
+        try:
+            update = Update.de_json(json.loads(stored.raw), self._bot)
+        except Exception as exc:
+            log.exception("update %s can't be read; it is kept and skipped", stored.update_id)
+            await self.store.finish_update(stored.update_id, f"unreadable: {exc!r}")
+            return
+        await self._app.process_update(update)
+
+    async def _on_error(self, update: object, context: Any) -> None:
+        log.error("update was not handled", exc_info=context.error)
+        if isinstance(update, Update):
+            await self.store.finish_update(update.update_id, f"failed: {context.error!r}")
+
+    async def _on_other(self, update: Update, _: object) -> None:
+        await self.store.finish_update(update.update_id)
+
+    async def _on_migration(self, update: Update, _: object) -> None:
+        message = update.effective_message
+        if message and message.migrate_to_chat_id:
+            await self.migrate(message.chat_id, message.migrate_to_chat_id)
+        elif message and message.migrate_from_chat_id:
+            await self.migrate(message.migrate_from_chat_id, message.chat_id)
+        await self.store.finish_update(update.update_id)
+
+    async def migrate(self, old: int, new: int) -> None:
+        """A group has a new id: everything kept moves along."""
+        log.info("chat %s is now %s", old, new)
+        self.people = self.people.migrated(old, new)
+        await self.store.migrate_chat(old, new)
+
+    # ── messages ───────────────────────────────────────────────────────────────────────────────────────
+
+    async def _on_message(self, update: Update, _: object) -> None:
+        message = update.message
+        assert message is not None
+        user_id = message.from_user.id if message.from_user else None
+        if not self.people.may_talk(user_id, message.chat_id) or user_id is None:
+            await self._turn_away(update.update_id, message)
+        elif not inbound.is_for_us(message, self._bot.id, self._bot.username):
+            await self.store.finish_update(update.update_id)
+        elif command := inbound.command_of(message, self._bot.username):
+            await self._obey(
+                Asked(command, inbound.conversation_of(message), user_id, update.update_id, message)
+            )
+        elif inbound.is_for_another_bot(message, self._bot.username):
+            await self.store.finish_update(update.update_id)
+        elif not await self._answers_a_card(update.update_id, message, user_id):
+            await self._hear(update.update_id, message, user_id)
+
+    async def _on_edit(self, update: Update, _: object) -> None:
+        message = update.edited_message
+        assert message is not None
+        user_id = message.from_user.id if message.from_user else None
+        if (
+            user_id is None
+            or not self.people.may_talk(user_id, message.chat_id)
+            or not inbound.is_for_us(message, self._bot.id, self._bot.username)
+            or inbound.command_of(message, self._bot.username)
+        ):
+            await self.store.finish_update(update.update_id)
+            return
+        await self._hear(update.update_id, message, user_id, edited=True)
+
+    async def _turn_away(self, update_id: int, message: Message) -> None:
+        user = message.from_user
+        if user and message.chat_id > 0 and user.id not in self._strangers:
+            # Said once a run: it is how an owner learns the id, not a conversation.
+            self._strangers.add(user.id)
+            await self._say(Conversation(message.chat_id), "not_on_list", update_id, id=user.id)
+            return
+        await self.store.finish_update(update_id)
+
+    async def _obey(self, asked: Asked) -> None:
+        row = COMMANDS.get(asked.command.name)
+        if row is None:
+            text = say(self.language, "unknown_command")
+        elif row.admin and not self.people.may_decide(asked.user_id):
+            text = say(self.language, "admins_only")
+        else:
+            text = await row.answer(self, asked)
+        effect = Effect(
+            f"reply:{asked.update_id}",
+            asked.conversation,
+            "notice",
+            {"text": text, "reply_to": asked.message.message_id},
+        )
+        await self.store.enqueue([effect], update_id=asked.update_id)
+        self._outbox.wake()
+
+    async def _answers_a_card(self, update_id: int, message: Message, user_id: int) -> bool:
+        """Deal with what is said to an open question; return whether it was."""
+        text = message.text or ""
+        conversation = inbound.conversation_of(message)
+        replied = message.reply_to_message
+        if replied is not None and self.people.may_decide(user_id):
+            approval = await self.store.approval_at(message.chat_id, replied.message_id)
+            if approval is not None and approval.status is Status.PENDING:
+                match inbound.bare_word(text):
+                    case "yes":
+                        await self._say(conversation, "only_button", update_id)
+                    case "no":
+                        await self._decide(approval, Status.DENIED, message, update_id)
+                    case _:
+                        await self._decide(approval, Status.DENIED, message, update_id, reason=text)
+                return True
+        word = inbound.bare_word(text)
+        if word is None:
+            return False
+        waiting = await self.store.pending_approvals(conversation)
+        if not waiting or not (self.people.may_decide(user_id) or user_id == waiting[0].asker_id):
+            return False
+        if word == "yes":
+            await self._say(conversation, "only_button", update_id)
+            return True
+        verdict = Status.DENIED if self.people.may_decide(user_id) else Status.CANCELLED
+        for approval in waiting:
+            await self._decide(approval, verdict, message, update_id)
+        return True
+
+    async def _hear(self, update_id: int, message: Message, user_id: int, *, edited: bool = False) -> None:
+        conversation = inbound.conversation_of(message)
+        text = inbound.text_of(message, self._bot.username, self.language)
+        if not text:
+            await self._say(conversation, "only_text", update_id)
+            return
+        name = message.from_user.full_name if message.from_user else ""
+        heard = UserMessage(text, user_id, name, message.message_id)
+
+        async def run() -> None:
+            said = heard
+            if edited:
+                if any(
+                    isinstance(old, UserMessage)
+                    and old.message_id == heard.message_id
+                    and old.text.endswith(text)
+                    for old in await self.store.load(conversation)
+                ):
+                    await self.store.finish_update(update_id)  # only a preview or a reaction changed
+                    return
+                said = UserMessage(say(self.language, "edited", text=text), user_id, name, message.message_id)
+            await self._turn(conversation, said, update_id)
+
+        async def ready() -> bool:
+            return await self._may_go_on(conversation, message, user_id)
+
+        label = " ".join(text.split())[:MAX_LABEL]
+        self._lanes.put(conversation, Job(run, update_id, label, ready))
+        if self._lanes.holds_next(conversation):
+            await self._explain_wait(conversation, message, user_id)
+
+    async def _may_go_on(self, conversation: Conversation, message: Message, user_id: int) -> bool:
+        """Whether a message may be heard now. While a question is open, only a later word of the asker's may:
+        it means that the person moved on. What was sent before the card appeared has to wait its turn."""
+        for approval in await self.store.pending_approvals(conversation):
+            if user_id != approval.asker_id:
+                return False
+            shown = [card for chat_id, card in approval.cards if chat_id == message.chat_id]
+            if shown and message.message_id < min(shown):
+                return False
+            if not shown and message.date.timestamp() <= approval.created_at:
+                return False
+        return True
+
+    async def _explain_wait(self, conversation: Conversation, message: Message, user_id: int) -> None:
+        waiting = await self.store.pending_approvals(conversation)
+        if waiting and waiting[0].asker_id != user_id:
+            effect = Effect(
+                f"waits:{waiting[0].id}:{user_id}",
+                conversation,
+                "notice",
+                {
+                    "text": say(self.language, "waits_for_card", name=waiting[0].asker_name),
+                    "reply_to": message.message_id,
+                },
+            )
+            await self.store.enqueue([effect])
+            self._outbox.wake()
+
+    # ── turns ──────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _turn(
+        self, conversation: Conversation, message: UserMessage | None, update_id: int | None
+    ) -> None:
+        async with Progress(self._bot, self._gate, conversation) as progress:
+            try:
+                if message is None:
+                    outcome = await self._agent.advance(conversation, watch=progress.watch)
+                else:
+                    outcome = await self._agent.hear(
+                        conversation, message, update_id=update_id, watch=progress.watch
+                    )
+            except Exception:
+                log.exception("a turn in %s failed", conversation)
+                await self._agent.stop(conversation, "failed_inside")
+                await self._say(conversation, "failed_here", update_id)
+                return
+            finally:
+                self._outbox.wake()
+        if isinstance(outcome, Paused):
+            self._lanes.wake(conversation)
+
+    def _advance(self, conversation: Conversation) -> None:
+        self._lanes.put(
+            conversation, Job(lambda: self._turn(conversation, None, None), label="advance"), first=True
+        )
+
+    async def interrupt(self, conversation: Conversation) -> tuple[bool, Sequence[str]]:
+        """End what runs in a conversation, open questions included, and drop what waits there.
+
+        Returns:
+            Whether there was anything to end, and the labels of the dropped messages.
+        """
+        ran, dropped = await self._lanes.interrupt(conversation)
+        for job in dropped:
+            if job.update_id is not None:
+                await self.store.finish_update(job.update_id, "dropped by /stop")
+        ended = await self._agent.stop(conversation)
+        self._outbox.wake()
+        return ran or ended, [job.label for job in dropped if job.update_id is not None]
+
+    # ── questions ──────────────────────────────────────────────────────────────────────────────────────
+
+    async def _on_press(self, update: Update, _: object) -> None:
+        query = update.callback_query
+        assert query is not None
+        press = read_press(query.data)
+        if press is None:
+            await self._toast(update.update_id, query, "toast_unknown")
+        elif not self.people.may_decide(query.from_user.id):
+            await self._toast(update.update_id, query, "toast_not_admin", alert=True)
+        else:
+            await self._pressed(update.update_id, query, press)
+
+    async def _pressed(self, update_id: int, query: CallbackQuery, press: Press) -> None:
+        match press.verb:
+            case Verb.DENY_WHY:
+                await self._toast(update_id, query, "toast_reply_why", alert=True)
+                return
+            case Verb.AGAIN:
+                await self._ask_again(update_id, query, press.approval_id)
+                return
+            case Verb.APPROVE:
+                status = Status.APPROVED
+            case Verb.DENY:
+                status = Status.DENIED
+        user = query.from_user
+        decided = await self.store.decide(
+            press.approval_id,
+            status,
+            at=self._now(),
+            by=user.id,
+            name=user.full_name,
+            update_id=update_id,
+        )
+        if decided is not None:
+            self._go_on(decided)
+            await self._answer(query, say(self.language, f"toast_{decided.status}"))
+            return
+        await self.expire()
+        known = await self.store.approval(press.approval_id)
+        if known is None:
+            await self._answer(query, say(self.language, "toast_unknown"))
+            return
+        said = say(self.language, f"status_{known.status}")
+        await self._answer(query, say(self.language, "toast_decided", status=said), alert=True)
+        # The pressed card may be a copy that missed the decision.
+        if query.message:
+            here = (query.message.chat.id, query.message.message_id)
+            if here not in known.cards:
+                await self.store.card_sent(known.id, *here)
+            key = f"card_update:{known.id}:pressed:{update_id}"
+            await self.store.enqueue([Effect(key, known.conversation, "card_update", {"approval": known.id})])
+            self._outbox.wake()
+
+    async def _decide(
+        self, approval: Approval, status: Status, message: Message, update_id: int, reason: str = ""
+    ) -> None:
+        user = message.from_user
+        assert user is not None
+        decided = await self.store.decide(
+            approval.id,
+            status,
+            at=self._now(),
+            by=user.id,
+            name=user.full_name,
+            reason=reason,
+            update_id=update_id,
+        )
+        if decided is not None:
+            self._go_on(decided)
+
+    def _go_on(self, approval: Approval) -> None:
+        """A question was decided: show it, and advance the conversation it holds."""
+        self._outbox.wake()
+        self._advance(approval.conversation)
+
+    async def _ask_again(self, update_id: int, query: CallbackQuery, approval_id: str) -> None:
+        approval = await self.store.approval(approval_id)
+        if approval is None or approval.status is not Status.EXPIRED:
+            await self._toast(update_id, query, "toast_unknown")
+            return
+        text = say(self.language, "ask_again", command=approval.command)
+        heard = UserMessage(text, query.from_user.id, query.from_user.full_name, None)
+        conversation = approval.conversation
+        self._lanes.put(
+            conversation, Job(lambda: self._turn(conversation, heard, update_id), update_id, text[:MAX_LABEL])
+        )
+        await self._answer(query, say(self.language, "toast_asking"))
+
+    async def expire(self) -> None:
+        """Close the questions whose time is over and let their turns go on."""
+        for approval in await self.store.expire(self._now()):
+            self._go_on(approval)
+
+    async def deny_undeliverable(self, approval_id: str) -> None:
+        """Nobody can see the card, so nobody can say yes."""
+        denied = await self.store.decide(
+            approval_id, Status.DENIED, at=self._now(), reason=say(self.language, "card_undeliverable")
+        )
+        if denied is not None:
+            self._go_on(denied)
+
+    # ── words ──────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _say(self, where: Conversation, key: str, update_id: int | None, **values: object) -> None:
+        effect = Effect(
+            f"say:{key}:{update_id}", where, "notice", {"text": say(self.language, key, **values)}
+        )
+        await self.store.enqueue([effect], update_id=update_id)
+        self._outbox.wake()
+
+    async def _toast(self, update_id: int, query: CallbackQuery, key: str, *, alert: bool = False) -> None:
+        await self._answer(query, say(self.language, key), alert=alert)
+        await self.store.finish_update(update_id)
+
+    async def _answer(self, query: CallbackQuery, text: str, *, alert: bool = False) -> None:
+        await self._gate.answer(lambda: query.answer(text, show_alert=alert))

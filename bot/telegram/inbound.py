@@ -1,0 +1,118 @@
+"""What a message says to the agent, and whether it is meant for the bot at all."""
+
+import re
+from dataclasses import dataclass
+
+from telegram import Chat, Message, MessageEntity
+
+from bot.messages import Conversation
+from bot.texts import say
+
+MAX_QUOTE = 500
+
+YES = frozenset(
+    (
+        "yes y ok okay sure yep yeah approve approved go "
+        "ya iya oke setuju boleh lanjut gas "
+        "sim pode claro aprovo aprovar"
+    ).split()
+)
+NO = frozenset(
+    (
+        "no n nope deny denied don't dont stop cancel "
+        "tidak nggak gak enggak jangan tolak batal "
+        "não nao negar negado cancela cancelar"
+    ).split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A slash command; `name` without slash and bot name, lower case."""
+
+    name: str
+    argument: str
+
+
+def conversation_of(message: Message) -> Conversation:
+    """Return the message's conversation.
+
+    The thread counts only in topics: a plain reply in a group carries a thread id too, and General has none
+    that may be sent back.
+    """
+    topic = message.message_thread_id if message.is_topic_message else None
+    return Conversation(message.chat_id, None if topic == 1 else topic)
+
+
+def command_of(message: Message, bot_name: str) -> Command | None:
+    """Return the command a message begins with; None when it has none or it is another bot's."""
+    text = message.text or ""
+    for entity in message.entities:
+        if entity.type == MessageEntity.BOT_COMMAND and entity.offset == 0:
+            name, _, at = text[1 : entity.length].partition("@")
+            if at and at.lower() != bot_name.lower():
+                return None
+            return Command(name.lower(), text[entity.length :].strip())
+    return None
+
+
+def is_for_us(message: Message, bot_id: int, bot_name: str) -> bool:
+    """Whether the bot is spoken to: always alone, in groups only when mentioned, replied to or commanded."""
+    if message.chat.type == Chat.PRIVATE:
+        return True
+    if command_of(message, bot_name):
+        return True
+    replied = message.reply_to_message
+    if replied and replied.from_user and replied.from_user.id == bot_id:
+        return True
+    text = message.text or message.caption or ""
+    mentions = message.parse_entities([MessageEntity.MENTION]) | message.parse_caption_entities(
+        [MessageEntity.MENTION]
+    )
+    if any(mention.lower() == f"@{bot_name.lower()}" for mention in mentions.values()):
+        return True
+    entities = (*message.entities, *message.caption_entities)
+    return bool(text) and any(
+        e.type == MessageEntity.TEXT_MENTION and e.user and e.user.id == bot_id for e in entities
+    )
+
+
+def is_for_another_bot(message: Message, bot_name: str) -> bool:
+    """Whether it begins with a command that names another bot."""
+    return (
+        bool(message.entities)
+        and (message.text or "").startswith("/")
+        and command_of(message, bot_name) is None
+    )
+
+
+def text_of(message: Message, bot_name: str, language: str) -> str:
+    """Return what the model should read: the text without our name, with what it replies to; may be empty."""
+    text = message.text or message.caption or ""
+    text = re.sub(rf"^\s*@{re.escape(bot_name)}\b[\s,:]*", "", text, flags=re.IGNORECASE).strip()
+    quoted, name = quote_of(message)
+    if text and quoted:
+        return say(language, "in_reply_to", name=name, quote=quoted[:MAX_QUOTE], text=text)
+    return text
+
+
+def quote_of(message: Message) -> tuple[str, str]:
+    """Return the text that a message replies to, or the part it quotes, and who wrote it; empty if none."""
+    quoted = message.quote.text if message.quote else ""
+    name = ""
+    if replied := message.reply_to_message:
+        if message.is_topic_message and replied.forum_topic_created:
+            return "", ""  # every message of a topic "replies" to the topic's beginning
+        quoted = quoted or replied.text or replied.caption or ""
+        name = replied.from_user.full_name if replied.from_user else ""
+    elif external := message.external_reply:
+        origin = external.origin
+        user = getattr(origin, "sender_user", None)
+        name = user.full_name if user else getattr(origin, "sender_user_name", "") or ""
+    return quoted, name
+
+
+def bare_word(text: str) -> str | None:
+    """Return `yes` or `no` when that is all a message says, in any language the bot speaks."""
+    word = text.strip().strip(".!,?").lower()
+    return "yes" if word in YES else "no" if word in NO else None

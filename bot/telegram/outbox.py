@@ -1,0 +1,366 @@
+"""Effects on their way to Telegram: stored before they are sent, sent in order, resent at most once.
+
+sendMessage has no idempotency key. So each part of an effect is marked before it is handed over and after it
+arrived. What the mark means when nothing more is known:
+
+- the request never left (connect error): it is sent again as often as needed;
+- Telegram had the whole request but its answer did not come in time: it counts as sent;
+- the connection broke, or the process died, in the middle: it is sent once more, and says that it may be a
+  repeat.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import httpx
+from telegram import (
+    Bot,
+    InlineKeyboardMarkup,
+    LinkPreviewOptions,
+    Message,
+    MessageEntity,
+    ReplyParameters,
+)
+from telegram.error import BadRequest, ChatMigrated, Forbidden, NetworkError, TelegramError, TimedOut
+
+from bot.messages import Conversation
+from bot.store.base import Status, Store, StoredEffect
+from bot.telegram import cards
+from bot.telegram.render import Rendered, as_document, plain, render
+from bot.telegram.send_gate import Priority, SendGate
+from bot.texts import say
+
+log = logging.getLogger(__name__)
+
+MAX_MESSAGES = 5
+ROOM = 3900
+"""UTF-16 units of a message, so that the mark of a repeat still fits into Telegram's 4096."""
+RETRY_PAUSES = (0.5, 1, 2, 5, 10, 30)
+"""Seconds between tries of what surely did not arrive; the last one repeats."""
+NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
+
+
+class Send(Protocol):
+    """Makes one sending. `again`: say that it may be a repeat; `bare`: plain text without entities."""
+
+    def __call__(self, *, again: bool, bare: bool) -> Awaitable[Message]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One message of an effect."""
+
+    chat_id: int
+    priority: Priority
+    send: Send
+
+
+class Outbox:
+    """Sends what the store holds.
+
+    Args:
+        undeliverable: Told of a card that can't be shown to anybody, by its approval id.
+        migrated: Told that a chat has a new id, before the effect is sent there.
+    """
+
+    def __init__(
+        self,
+        *,
+        bot: Bot,
+        store: Store,
+        gate: SendGate,
+        language: str,
+        undeliverable: Callable[[str], Awaitable[None]],
+        migrated: Callable[[int, int], Awaitable[None]],
+    ) -> None:
+        self._bot = bot
+        self._store = store
+        self._gate = gate
+        self._language = language
+        self._undeliverable = undeliverable
+        self._migrated = migrated
+        self._woken = asyncio.Event()
+        self._seen = 0
+        self._queues: dict[int, deque[StoredEffect]] = {}
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+
+    def wake(self) -> None:
+        """Say that the store may hold new effects."""
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Send what is stored and what comes, until cancelled. Other conversations never wait for one."""
+        self._woken.set()
+        try:
+            while True:
+                await self._woken.wait()
+                self._woken.clear()
+                for stored in await self._store.unsent(self._seen):
+                    self._seen = max(self._seen, stored.id)
+                    self._take(stored)
+        finally:
+            tasks = list(self._tasks.values())
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def flush(self, timeout: float) -> None:
+        """Wait until what is stored now is sent, or for so many seconds."""
+        for stored in await self._store.unsent(self._seen):
+            self._seen = max(self._seen, stored.id)
+            self._take(stored)
+        if self._tasks:
+            await asyncio.wait(list(self._tasks.values()), timeout=timeout)
+
+    def _take(self, stored: StoredEffect) -> None:
+        chat_id = stored.effect.conversation.chat_id
+        self._queues.setdefault(chat_id, deque()).append(stored)
+        if chat_id not in self._tasks:
+            self._tasks[chat_id] = asyncio.create_task(self._drain(chat_id))
+
+    async def _drain(self, chat_id: int) -> None:
+        queue = self._queues[chat_id]
+        while queue:
+            stored = queue.popleft()
+            try:
+                await self._deliver(stored)
+            except ChatMigrated as exc:
+                await self._migrated(chat_id, exc.new_chat_id)
+                waiting = {stored.id, *(effect.id for effect in queue)}
+                queue.clear()
+                for moved in await self._store.unsent(stored.id - 1):
+                    if moved.id in waiting:
+                        self._take(moved)
+            except Exception as exc:
+                log.exception("effect %s (%s) can't be sent", stored.id, stored.effect.kind)
+                await self._give_up(stored, f"{type(exc).__name__}: {exc}")
+        del self._tasks[chat_id], self._queues[chat_id]
+
+    async def _deliver(self, stored: StoredEffect) -> None:
+        effect = stored.effect
+        if effect.kind == "card_update":
+            await self._update_cards(str(effect.payload["approval"]))
+            await self._store.part_sent(stored.id, 0, last=True)
+            return
+        if effect.kind == "card":
+            approval = await self._store.approval(str(effect.payload["approval"]))
+            if approval is None or (approval.status is not Status.PENDING and not stored.sent):
+                await self._store.give_up(stored.id, "decided before it was shown")
+                return
+        parts = await self._parts(stored)
+        unsure, resent = stored.unsure, stored.resent
+        for index in range(len(stored.sent), len(parts)):
+            last = index == len(parts) - 1
+            message_id = await self._send(stored, parts[index], unsure=unsure, resent=resent)
+            unsure = resent = False
+            writes = [self._store.part_sent(stored.id, message_id, last=last)]
+            if last and effect.kind == "card" and message_id:
+                approval_id = str(effect.payload["approval"])
+                writes.append(self._store.card_sent(approval_id, parts[index].chat_id, message_id))
+            await asyncio.gather(*writes)
+        if effect.kind == "card":
+            await self._catch_up(str(effect.payload["approval"]))
+
+    async def _send(self, stored: StoredEffect, part: Part, *, unsure: bool, resent: bool) -> int:
+        """Send one part; return its message id, 0 when only its arrival is known."""
+        again, bare = unsure, False
+        if unsure and resent:
+            return 0
+        tries = 0
+        while True:
+            await self._store.sending(stored.id, resend=again)
+
+            async def call(again: bool = again, bare: bool = bare) -> Message:
+                return await part.send(again=again, bare=bare)
+
+            try:
+                message = await self._gate.run(part.chat_id, part.priority, call)
+            except BadRequest as exc:
+                if bare or not is_formatting(exc):
+                    raise
+                log.warning("telegram refuses the formatting, sending it plain: %s", exc)
+                bare = True
+            except (TimedOut, NetworkError) as exc:
+                match fate(exc):
+                    case "not sent":
+                        await self._store.not_sent(stored.id)
+                        pause = RETRY_PAUSES[min(tries, len(RETRY_PAUSES) - 1)]
+                        log.warning("telegram can't be reached, next try in %g s: %s", pause, exc)
+                        await asyncio.sleep(pause)
+                        tries += 1
+                    case "sent":
+                        log.warning("telegram took a message but did not answer in time; not sent again")
+                        return 0
+                    case _ if again:
+                        log.error("a message may not have arrived; it was sent twice already")
+                        return 0
+                    case _:
+                        log.warning("the connection broke while sending; sending once more: %s", exc)
+                        again = True
+            else:
+                return message.message_id
+
+    async def _parts(self, stored: StoredEffect) -> list[Part]:
+        effect = stored.effect
+        where, payload = effect.conversation, effect.payload
+        match effect.kind:
+            case "answer":
+                rendered = render(str(payload["text"]), limit=ROOM)
+                if len(rendered) > MAX_MESSAGES:
+                    document = as_document(str(payload["text"]))
+                    note = plain(say(self._language, "long_answer"))[0]
+                    return [
+                        self._text(where, rendered[0], Priority.ANSWER, reply_to=payload.get("reply_to")),
+                        self._file(where, document, "answer.md", note.text, Priority.ANSWER),
+                    ]
+                return self._texts(where, rendered, Priority.ANSWER, payload.get("reply_to"))
+            case "notice":
+                rendered = plain(str(payload["text"]), limit=ROOM)
+                return self._texts(where, rendered, Priority.ERROR, payload.get("reply_to"))
+            case "file":
+                path = Path(str(payload["path"]))
+                content = await asyncio.to_thread(path.read_bytes)
+                name = str(payload.get("name") or path.name)
+                return [self._file(where, content, name, "", Priority.ANSWER)]
+            case "card":
+                return await self._card_parts(where, str(payload["approval"]))
+        raise ValueError(f"unknown kind of effect {effect.kind!r}")
+
+    async def _card_parts(self, where: Conversation, approval_id: str) -> list[Part]:
+        approval = await self._store.approval(approval_id)
+        assert approval is not None
+        text, buttons = cards.card(approval, self._language)
+        parts = [self._text(where, text, Priority.APPROVAL, buttons=buttons)]
+        if cards.too_long(approval):
+            # The buttons come only after the whole text has arrived.
+            whole = approval.command.encode("utf-8", "replace")
+            caption = say(self._language, "card_file_caption")
+            parts.insert(0, self._file(where, whole, "command.txt", caption, Priority.APPROVAL))
+        return parts
+
+    async def _catch_up(self, approval_id: str) -> None:
+        """A question decided while its card was on its way: the card must not keep live buttons."""
+        approval = await self._store.approval(approval_id)
+        if approval is not None and approval.status is not Status.PENDING:
+            await self._update_cards(approval_id)
+
+    async def _update_cards(self, approval_id: str) -> None:
+        approval = await self._store.approval(approval_id)
+        if approval is None:
+            return
+        text, buttons = cards.card(approval, self._language)
+        for chat_id, message_id in approval.cards:
+
+            async def edit(chat_id: int = chat_id, message_id: int = message_id) -> object:
+                return await self._bot.edit_message_text(
+                    text.text,
+                    chat_id=chat_id,
+                    message_id=message_id,
+                    entities=text.entities,
+                    reply_markup=buttons,
+                    link_preview_options=NO_PREVIEW,
+                )
+
+            await self._edit(chat_id, edit)
+
+    async def _edit(self, chat_id: int, edit: Callable[[], Awaitable[object]]) -> None:
+        """Edits may repeat: try until Telegram has an opinion."""
+        for pause in (*RETRY_PAUSES, 0):
+            try:
+                await self._gate.run(chat_id, Priority.APPROVAL, edit)
+            except BadRequest as exc:
+                if "not modified" not in str(exc):
+                    log.warning("a card can't be brought up to date: %s", exc)
+                return
+            except Forbidden as exc:
+                log.warning("a card can't be brought up to date: %s", exc)
+                return
+            except NetworkError as exc:
+                log.warning("telegram can't be reached to edit a card: %s", exc)
+                await asyncio.sleep(pause)
+            else:
+                return
+
+    def _texts(
+        self, where: Conversation, rendered: Sequence[Rendered], priority: Priority, reply_to: object
+    ) -> list[Part]:
+        return [
+            self._text(where, piece, priority, reply_to=reply_to if index == 0 else None)
+            for index, piece in enumerate(rendered)
+        ]
+
+    def _text(
+        self,
+        where: Conversation,
+        rendered: Rendered,
+        priority: Priority,
+        *,
+        reply_to: object = None,
+        buttons: InlineKeyboardMarkup | None = None,
+    ) -> Part:
+        async def send(*, again: bool, bare: bool) -> Message:
+            piece = Rendered(rendered.text, ()) if bare else rendered
+            if again:
+                piece = marked(piece, say(self._language, "maybe_repeat"))
+            return await self._bot.send_message(
+                where.chat_id,
+                piece.text,
+                entities=piece.entities,
+                message_thread_id=where.thread_id,
+                reply_parameters=reply(where, reply_to),
+                reply_markup=buttons,
+                link_preview_options=NO_PREVIEW,
+            )
+
+        return Part(where.chat_id, priority, send)
+
+    def _file(self, where: Conversation, content: bytes, name: str, caption: str, priority: Priority) -> Part:
+        async def send(*, again: bool, bare: bool) -> Message:
+            note = f"{caption}\n{say(self._language, 'maybe_repeat')}".strip() if again else caption
+            return await self._bot.send_document(
+                where.chat_id,
+                content,
+                filename=name,
+                caption=note or None,
+                message_thread_id=where.thread_id,
+            )
+
+        return Part(where.chat_id, priority, send)
+
+    async def _give_up(self, stored: StoredEffect, error: str) -> None:
+        await self._store.give_up(stored.id, error)
+        if stored.effect.kind == "card":
+            await self._undeliverable(str(stored.effect.payload["approval"]))
+
+
+def reply(where: Conversation, message_id: object) -> ReplyParameters | None:
+    """In groups an answer says whose message it answers; alone with the bot that is plain."""
+    if where.chat_id >= 0 or not isinstance(message_id, int):
+        return None
+    return ReplyParameters(message_id, allow_sending_without_reply=True)
+
+
+def marked(rendered: Rendered, mark: str) -> Rendered:
+    """Put a line before a message; its entities move along. `ROOM` was left for it."""
+    moved = MessageEntity.shift_entities(f"{mark}\n", rendered.entities)
+    return Rendered(f"{mark}\n{rendered.text}", tuple(moved))
+
+
+def fate(exc: TelegramError) -> str:
+    """Return what became of a request that got no answer: `not sent`, `sent` or `unknown`."""
+    match exc.__cause__:
+        case httpx.ConnectError() | httpx.ConnectTimeout() | httpx.PoolTimeout():
+            return "not sent"
+        case httpx.ReadTimeout():
+            return "sent"
+    return "unknown"
+
+
+def is_formatting(exc: BadRequest) -> bool:
+    """Whether a 400 is about entities, so that the same text without them would pass."""
+    return "entit" in str(exc).lower()

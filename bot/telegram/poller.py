@@ -1,0 +1,157 @@
+"""Receives updates: the raw JSON is committed, then the offset moves, then they are handled.
+
+python-telegram-bot's own poller confirms before handling and refetches for ever what it can't parse.
+Source of the semantics: https://core.telegram.org/bots/api#getupdates
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from telegram import Bot
+from telegram.error import (
+    Conflict,
+    EndPointNotFound,
+    InvalidToken,
+    NetworkError,
+    RetryAfter,
+    TelegramError,
+    TimedOut,
+)
+
+from bot import clock
+from bot.store.base import Inbox, StoredUpdate
+from bot.telegram.send_gate import retry_after
+
+log = logging.getLogger(__name__)
+
+ALLOWED_UPDATES = ("message", "edited_message", "callback_query", "my_chat_member")
+LIMIT = 100
+PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+
+
+class Poller:
+    """One reader of one bot's updates.
+
+    Args:
+        handle: Called once for each new update, in order; returns at once.
+        timeout: Seconds that Telegram holds a poll open; at most 50.
+        grace: Seconds beyond `timeout` after which a poll that never ended is given up and made anew.
+
+    Attributes:
+        last_poll: When a poll last ended well, seconds since the epoch; None before the first.
+        trouble: What is wrong now, for `/status`; empty when polling works.
+    """
+
+    def __init__(
+        self,
+        *,
+        bot: Bot,
+        inbox: Inbox,
+        handle: Callable[[StoredUpdate], Awaitable[None]],
+        timeout: float = 30.0,
+        grace: float = 10.0,
+        now: clock.Clock = clock.system,
+    ) -> None:
+        self._bot = bot
+        self._inbox = inbox
+        self._handle = handle
+        self._timeout = timeout
+        self._grace = grace
+        self._now = now
+        self._offset: int | None = None
+        self._last_end = now()
+        self.last_poll: float | None = None
+        self.trouble = ""
+
+    def is_alive(self) -> bool:
+        """Whether polls end, well or not: one that hangs is no network trouble but our own."""
+        return self._now() - self._last_end < 3 * (self._timeout + self._grace)
+
+    async def run(self) -> None:
+        """Poll until cancelled.
+
+        Raises:
+            InvalidToken: Telegram does not know the token.
+        """
+        failures = 0
+        while True:
+            try:
+                updates = await self._poll()
+            except (InvalidToken, EndPointNotFound) as exc:
+                raise InvalidToken from exc
+            except Exception as exc:
+                self._last_end = self._now()
+                pause = self._explain(exc, failures)
+                failures += 1
+                await asyncio.sleep(pause)
+                continue
+            if self.trouble:
+                log.info("polling works again")
+            failures, self.trouble = 0, ""
+            self.last_poll = self._last_end = self._now()
+            await self._take(updates)
+
+    async def _poll(self) -> Sequence[dict[str, object]]:
+        arguments: dict[str, object] = {
+            "timeout": int(self._timeout),
+            "limit": LIMIT,
+            "allowed_updates": json.dumps(ALLOWED_UPDATES),
+        }
+        if self._offset is not None:
+            arguments["offset"] = self._offset
+        # A half-open connection never fails by itself: the deadline is ours.
+        async with asyncio.timeout(self._timeout + self._grace):
+            # Telegram ignores the case of method names; the library warns about those that it has itself.
+            result = await self._bot.do_api_request(
+                "getupdates", api_kwargs=arguments, read_timeout=self._timeout + self._grace
+            )
+        return result if isinstance(result, list) else []
+
+    async def _take(self, updates: Sequence[dict[str, object]]) -> None:
+        if not updates:
+            return
+        stored = [
+            StoredUpdate(update_id, json.dumps(update, ensure_ascii=False))
+            for update in updates
+            if isinstance(update_id := update.get("update_id"), int)
+        ]
+        while True:
+            try:
+                new = set(await self._inbox.receive(stored, self._now()))
+                break
+            except Exception:
+                # Without the commit the offset must not move, and asking Telegram again would not help.
+                log.exception("updates can't be stored; trying again")
+                await asyncio.sleep(1.0)
+        self._offset = max(update.update_id for update in stored) + 1
+        for update in stored:
+            if update.update_id in new:
+                await self._handle(update)
+
+    def _explain(self, exc: Exception, failures: int) -> float:
+        """Log what is wrong in words that say what to do; return the pause before the next try."""
+        pause = PAUSES[min(failures, len(PAUSES) - 1)]
+        match exc:
+            case Conflict():
+                trouble = (
+                    "another program polls with the same token, or a webhook is set: stop it, or revoke the "
+                    "token with @BotFather"
+                )
+                pause = max(pause, 3.0)
+            case RetryAfter():
+                pause = max(pause, retry_after(exc))
+                trouble = f"telegram holds polling back for {pause:g} s"
+            case TimeoutError() | TimedOut():
+                trouble = "the poll did not end in time; connecting anew"
+            case NetworkError():
+                trouble = f"telegram can't be reached: {exc}"
+            case TelegramError():
+                trouble = f"telegram refused to give updates: {exc}"
+            case _:
+                trouble = f"polling failed: {exc!r}"
+        if trouble != self.trouble:
+            log.warning("%s", trouble)
+        self.trouble = trouble
+        return pause

@@ -1,0 +1,99 @@
+"""What `/status` says: first the server, then the bot, then what waits."""
+
+import os
+import platform
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot import __version__, clock
+from bot.agent.lanes import Lanes
+from bot.store.base import Store
+from bot.telegram.poller import Poller
+from bot.telegram.send_gate import SendGate
+
+
+@dataclass(slots=True)
+class Status:
+    """Where `/status` reads.
+
+    Attributes:
+        notes: Further lines that matter (a damaged database put aside, …), asked each time.
+    """
+
+    store: Store
+    lanes: Lanes
+    gate: SendGate
+    poller: Poller
+    model: str
+    work_dir: Path
+    started_at: float
+    now: clock.Clock
+    notes: Callable[[], list[str]]
+
+    async def text(self) -> str:
+        now = self.now()
+        pending = await self.store.pending_approvals()
+        last_poll = self.poller.last_poll
+        age = f"{now - last_poll:.0f} s ago" if last_poll else "never"
+        load = " ".join(f"{value:.2f}" for value in os.getloadavg())
+        disk = shutil.disk_usage(self.work_dir)
+        lines = [
+            f"Server: {platform.node()}, up {duration(uptime())}",
+            f"Load: {load} on {os.cpu_count()} cores",
+            f"Memory: {memory()}",
+            f"Disk: {size(disk.used)} of {size(disk.total)} used, {size(disk.free)} free",
+            "",
+            f"Kai {__version__}, up {duration(now - self.started_at)}, {size(resident())} resident",
+            f"Model: {self.model}",
+            f"Last poll: {age}" + (f" ({self.poller.trouble})" if self.poller.trouble else ""),
+            f"Waiting: {await self.store.inbox_size()} in the inbox, {self.lanes.waiting()} in lanes, "
+            f"{await self.store.outbox_size()} in the outbox, {self.gate.held()} chats held back",
+            f"Open questions: {len(pending)}"
+            + (f", the oldest {duration(now - pending[0].created_at)}" if pending else ""),
+            f"Database: {size(await self.store.size())}",
+        ]
+        return "\n".join(lines + self.notes())
+
+
+def size(count: float) -> str:
+    """Return bytes for people."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds for people, in the two largest units."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days} d {hours} h"
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def uptime() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def memory() -> str:
+    try:
+        rows = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
+        total, free = (int(rows[key].split()[0]) * 1024 for key in ("MemTotal", "MemAvailable"))
+    except (OSError, KeyError, ValueError):
+        return "unknown"
+    return f"{size(total - free)} of {size(total)} used"
+
+
+def resident() -> int:
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0

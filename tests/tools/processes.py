@@ -1,0 +1,38 @@
+"""Looking for processes the way a person would: by what is in the process table."""
+
+import os
+import random
+
+
+def unique_seconds() -> str:
+    """Return a long time to sleep that no other process on this machine sleeps."""
+    return f"3{random.randrange(10**6, 10**7)}"
+
+
+def running(word: str) -> list[int]:
+    """Return the pids whose command line has this word in it, zombies left out, ourselves too."""
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == os.getpid():
+            continue
+        try:
+            with open(f"/proc/{name}/cmdline", "rb") as file:
+                words = file.read()
+        except OSError:
+            continue
+        if word.encode() in words:
+            found.append(int(name))
+    return found
+
+
+def zombies() -> list[int]:
+    """Return our own children that have ended and were not collected."""
+    found = []
+    for thread in os.listdir("/proc/self/task"):
+        with open(f"/proc/self/task/{thread}/children") as file:
+            children = file.read().split()
+        for pid in children:
+            with open(f"/proc/{pid}/stat") as file:
+                if file.read().rpartition(")")[2].split()[0] == "Z":
+                    found.append(int(pid))
+    return found
