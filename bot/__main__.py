@@ -78,7 +78,7 @@ def check(options: argparse.Namespace) -> int:
 
 
 def load(options: argparse.Namespace) -> tuple[Settings, Mapping[str, str]]:
-    from bot.llm import provider_problems
+    from bot.llm.providers import provider_problems
 
     environ, problems = load_environ(options.env_file, os.environ)
 

@@ -13,7 +13,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
 from telegram.error import InvalidToken, RetryAfter, TelegramError
 from telegram.ext import ApplicationBuilder
 from telegram.request import HTTPXRequest
@@ -25,8 +24,8 @@ from bot.agent.prompt import Soul
 from bot.agent.steps import Calls
 from bot.config import Settings
 from bot.errors import ConfigError, LLMError
-from bot.llm import build_client
 from bot.llm.base import LLMResponse, Prompt
+from bot.llm.providers import build_client, open_http
 from bot.messages import Conversation, UserMessage
 from bot.notify import Notifier
 from bot.redact import Redactor
@@ -98,9 +97,7 @@ async def assemble(
         outputs = settings.state_dir / "outputs"
         forget_old_outputs(outputs, now())
         store = await stack.enter_async_context(SqliteStore.open(settings.state_dir / "kai.db", clock=now))
-        http = await stack.enter_async_context(
-            httpx.AsyncClient(limits=httpx.Limits(max_connections=256, max_keepalive_connections=64))
-        )
+        http = await stack.enter_async_context(open_http())
         people = People(settings.admin_ids, settings.allowed_ids)
         app = telegram_app(settings)
         gate = SendGate(Rates(overall=settings.send_rate))
@@ -301,7 +298,7 @@ async def check(settings: Settings, environ: Mapping[str, str]) -> list[tuple[st
         results.append(
             ("telegram", ConfigError("TELEGRAM_BOT_TOKEN is not known to telegram") if wrong else exc)
         )
-    async with httpx.AsyncClient() as http:
+    async with open_http() as http:
         for model in (settings.llm_model, *settings.llm_fallbacks):
             client = build_client((model,), environ, http, tools_mode=settings.llm_tools)
             prompt = Prompt("Answer with one word.", [UserMessage("Say: ready")])

@@ -148,10 +148,8 @@ class Agent:
                     return Replied("")
                 case [*_, AssistantMessage(text, follow_up=None)]:
                     return Replied(text)
-                case [*_, AssistantMessage(follow_up=Notice() as notice)]:
-                    await turn.append([notice])
-                case _ if notice := self._owed_notice(turn):
-                    await turn.append([notice])
+                case _ if owed := self._owed_notice(turn):
+                    await turn.append([owed])
                 case _:
                     if stopped := await self._exhausted(turn):
                         return stopped

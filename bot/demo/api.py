@@ -25,6 +25,10 @@ from bot.demo.world import World, valid_token
 FORM_SLACK = 1024 * 1024
 
 
+class Gone(Exception):  # noqa: N818 - what happened, not an error of ours
+    """The client has left, or was cut off: nobody reads an answer."""
+
+
 class Api:
     """Answers requests about one world."""
 
@@ -53,8 +57,13 @@ class Api:
             status, body, description = refusal.code, refused(refusal), refusal.description
             if fault is not None and fault.body is not None:
                 body = fault.body
+        except Gone:
+            return Response(status_code=499)
         if fault is not None:
-            await self._suffer_after(request, fault)
+            try:
+                await self._suffer_after(request, fault)
+            except Gone:
+                return Response(status_code=499)
         world.calls.finish(call, status, description, loop.time() - started)
         kind = "application/json" if fault is None or fault.body is None else "text/html"
         return Response(body, status, media_type=kind)
@@ -72,6 +81,8 @@ class Api:
                 raise Refusal(404, "Not Found")
         except Refusal as refusal:
             return Response(refused(refusal), refusal.code, media_type="application/json")
+        except Gone:
+            return Response(status_code=499)
         return Response(stored.data, media_type="application/octet-stream")
 
     async def lost(self, _: Request) -> Response:
@@ -79,7 +90,7 @@ class Api:
         return Response(refused(Refusal(404, "Not Found")), 404, media_type="application/json")
 
     async def call(self, method: str, params: Params) -> Any:
-        """Run a method as an answered webhook asks for it; the result is dropped there.
+        """Run a method that a webhook's answer asks for; what would wait is not waited for.
 
         Raises:
             Refusal: As over HTTP.
@@ -92,6 +103,8 @@ class Api:
         except Refusal as refusal:
             self._world.calls.finish(call, refusal.code, refusal.description, 0.0)
             raise
+        if isinstance(result, Coroutine):
+            result.close()
         self._world.calls.finish(call, 200, "", 0.0)
         return result
 
@@ -106,13 +119,14 @@ class Api:
         if name not in METHODS:
             raise Refusal(404, "Not Found: method not found")
         world = self._world
-        chat = world.chats.get(chat_id)
-        world.flood.check(
-            chat_id,
-            group=chat is not None and chat.is_group,
-            counts=name in MAKES_MESSAGES,
-            cost=album_size(params) if name == "sendMediaGroup" else 1,
-        )
+        if not name.startswith("get"):
+            chat = world.chats.get(chat_id)
+            world.flood.check(
+                chat_id,
+                group=chat is not None and chat.is_group,
+                counts=name in MAKES_MESSAGES,
+                cost=album_size(params) if name == "sendMediaGroup" else 1,
+            )
         return METHODS[name](world, params)
 
     async def _run(self, request: Request, name: str, params: Params, chat_id: int) -> bytes:
@@ -131,22 +145,15 @@ class Api:
             await asyncio.sleep(fault.before)
         if fault.runs:
             return
-        match fault.action:
-            case "refuse":
-                raise Refusal(fault.status, fault.description, fault.parameters)
-            case "close":
-                await drop_connection(request)
-            case "hang":
-                await wait_for_disconnect(request)
+        if fault.action == "refuse":
+            raise Refusal(fault.status, fault.description, fault.parameters)
+        await lose(request, fault)
 
     async def _suffer_after(self, request: Request, fault: Fault) -> None:
         if fault.after:
             await asyncio.sleep(fault.after)
-        match fault.action:
-            case "close":
-                await drop_connection(request)
-            case "hang":
-                await wait_for_disconnect(request)
+        if fault.action in ("close", "hang"):
+            await lose(request, fault)
 
 
 async def read_params(request: Request) -> Params:
@@ -240,16 +247,19 @@ async def wait_for_disconnect(request: Request) -> None:
         pass
 
 
-async def drop_connection(request: Request) -> None:
-    """End the connection without an answer.
+async def lose(request: Request, fault: Fault) -> None:
+    """Leave the client without an answer: cut the connection, or keep it open until the client goes.
 
     Raises:
-        httpx.ReadError: In-process, where there is no connection to end.
+        Gone: Always, in the end.
+        httpx.ReadError: In-process, where there is no connection to cut.
     """
-    transport = request.scope.get("state", {}).get("transport")
-    if transport is None:
-        import httpx
+    if fault.action == "close":
+        transport = request.scope.get("state", {}).get("transport")
+        if transport is None:
+            import httpx
 
-        raise httpx.ReadError("the emulator closed the connection")
-    transport.abort()
+            raise httpx.ReadError("the emulator closed the connection")
+        transport.abort()
     await wait_for_disconnect(request)
+    raise Gone

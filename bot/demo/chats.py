@@ -17,6 +17,8 @@ DRAFT_LIFE = 30.0
 ACTION_LIFE = 5.0
 SHOWN = 30
 """How many messages a printed screen has."""
+SCANNED = 500
+"""How many of the bot's last changes `expect` looks at."""
 
 
 @dataclass(slots=True)
@@ -105,6 +107,7 @@ class Chat:
         members: Everybody's status, our bot's too.
         reads_all: Whether the bot gets every message here; settled when it joined.
         migrated_to: The supergroup a group became.
+        last_id: Of the last message of a supergroup, which counts its own; General is 1 in a forum.
         last_bot: Which bot wrote last, for the privacy filter; 0 when none did.
     """
 
@@ -241,7 +244,7 @@ class Chat:
 
     def _next(self, pattern: Pattern, topic: "Topic | int | None") -> Message | None:
         key = (pattern, thread_id(topic))
-        at = self._seen.get(key, 0)
+        at = max(self._seen.get(key, 0), len(self.revisions) - SCANNED)
         while at < len(self.revisions):
             message, revision = self.revisions[at]
             at += 1

@@ -62,14 +62,14 @@ class Flood:
         Args:
             chat_id: Where it goes; 0 when it goes to no chat.
             group: Whether that is a group.
-            counts: Whether it makes or changes a message; typing and the like fill no chat's bucket.
+            counts: Whether it makes or changes a message; typing and the like fill no bucket.
             cost: Messages it makes.
 
         Raises:
             Refusal: 429 with `retry_after`, which doubles each time it is ignored.
         """
         now = self.clock()
-        for key in (chat_id, 0):
+        for key in dict.fromkeys([chat_id, 0]):
             if (penalty := self._penalties.get(key)) is None:
                 continue
             if now < penalty.until:
@@ -78,13 +78,12 @@ class Flood:
                 self._refuse(penalty, now, min(LONGEST, max(left, 1.0) * 2))
             elif now >= penalty.until + 60:
                 del self._penalties[key]
-        if not self.enabled:
+        if not self.enabled or not counts:
             return
         buckets = [("bot", 0, self.bot_rate, self.bot_burst)]
-        if counts and chat_id:
-            buckets.append(("chat", chat_id, self.chat_rate, self.chat_burst))
-            if group:
-                buckets.append(("group", chat_id, self.group_rate, self.group_burst))
+        buckets.append(("chat", chat_id, self.chat_rate, self.chat_burst))
+        if group:
+            buckets.append(("group", chat_id, self.group_rate, self.group_burst))
         taken: list[Bucket] = []
         for kind, key, rate, burst in buckets:
             bucket = self._buckets.get((kind, key))

@@ -6,6 +6,9 @@ https://docs.claude.com/en/docs/agents-and-tools/tool-use/implement-tool-use, an
 the public issues of projects that talk to them.
 """
 
+# ruff: noqa: E501 - the services' own words stay on one line, to be searched for
+
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -397,8 +400,6 @@ def _check_anthropic_block(where: str, block: Mapping[str, Any]) -> None:
 
 def sign(thinking: str) -> str:
     """Return the signature this server puts on its thinking, and demands back."""
-    import hashlib
-
     return hashlib.sha256(f"scripted{thinking}".encode()).hexdigest()
 
 

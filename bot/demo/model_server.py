@@ -1,12 +1,12 @@
 """A scripted model behind the two real APIs: OpenAI's chat completions and Anthropic's messages, streamed.
 
-It thinks nothing, but it is as strict as the services it stands for (`model_rules`), and it can fail in all the
-ways they do (`Reply`). Run it by itself:
+It thinks nothing, but it is as strict as the services it stands for (`model_rules`), and it can fail in all
+the ways they do (`Reply`). Run it by itself:
 
     python -m bot.demo.model_server --port 8081 --script replies.py
 
-where the script is Python with a function `script(request) -> Reply`, or a JSON list of replies; without one it
-repeats what it is told.
+where the script is Python with a function `script(request) -> Reply`, or a JSON list of replies; without one
+it repeats what it is told.
 """
 
 import asyncio
@@ -171,8 +171,8 @@ class ModelServer:
             given = request.headers.get("authorization", "")
             if self._key is not None and given != f"Bearer {self._key}":
                 raise Refused(
-                    f"Incorrect API key provided: {given.removeprefix('Bearer ')[:7]}***. You can find your API key"
-                    " at https://platform.openai.com/account/api-keys.",
+                    f"Incorrect API key provided: {given.removeprefix('Bearer ')[:7]}***. You can find your"
+                    " API key at https://platform.openai.com/account/api-keys.",
                     status=401,
                     code="invalid_api_key",
                 )
@@ -231,7 +231,7 @@ class ModelServer:
 
 
 class _Stream(Response):
-    """Sends the writes with the pauses and the fault of the reply. Starlette's own costs a task group a request."""
+    """Sends the writes with the pauses and the fault of the reply; without a task group a request."""
 
     def __init__(self, reply: Reply, writes: Sequence[bytes], hung_up: Callable[[], None]) -> None:
         super().__init__(headers={"content-type": "text/event-stream; charset=utf-8"})
@@ -408,7 +408,7 @@ async def serve_model(server: ModelServer, *, host: str = "127.0.0.1", port: int
     web = Quiet(config)
     task = asyncio.create_task(web.serve([listener]))
     try:
-        while not web.started and not task.done():
+        while not web.started and not task.done():  # noqa: ASYNC110 - uvicorn has no event for it
             await asyncio.sleep(0.001)
         yield f"http://{host}:{listener.getsockname()[1]}"
     finally:

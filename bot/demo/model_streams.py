@@ -35,8 +35,8 @@ class Reply:
         delay: Seconds before the first byte.
         pace: Seconds between two writes.
         chunk: Characters of text or arguments in one event; 0 for all in one.
-        write: Bytes in one write, wherever that cuts; 0 for the whole stream in one, or one event a write when
-            there is a pace.
+        write: Bytes in one write, wherever that cuts; 0 for the whole stream in one, or one event a
+            write when there is a pace.
         status, error, retry_after: Not 200: this answer instead of a reply.
         fault: `cut` ends the connection in the middle, `cut_before` before the answer, `error` puts an error
             into the stream half-way, `error_body` answers 200 with an error.

@@ -313,6 +313,10 @@ class Person:
             if self.user.blocked:
                 raise ValueError(f"{self.user.first_name} has blocked the bot")
             self.user.started = True
+        if place.migrated_to is not None:
+            raise ValueError(f"{place.title!r} has become {place.migrated_to.id}")
+        if topic is None and reply_to is not None and reply_to.is_topic and reply_to.chat is place:
+            topic = reply_to.thread
         if quote is not None and reply_to is not None:
             content = content | {"quote": quote_of(reply_to, quote)}
         if reply_to is not None and reply_to.chat is not place:

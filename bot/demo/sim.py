@@ -1,13 +1,13 @@
 """The people's side over HTTP: `/sim/<verb>` with JSON in and out, for other processes and the demo page.
 
     POST /sim/person    {"id": 7, "name": "Alice", "started": true}
-    POST /sim/group     {"id": -500, "title": "Ops", "members": [7], "forum": false}  (forum or -100…: a supergroup)
+    POST /sim/group     {"id": -500, "title": "Ops", "members": [7], "forum": false}; -100… is a supergroup
     POST /sim/send      {"person": 7, "text": "hi", "chat": -500, "topic": 3, "reply_to": 12, "quote": "…",
                          "edit_of": 11}
     POST /sim/document  {"person": 7, "name": "a.txt", "data": base64, "caption": "…", "chat": …}
-    POST /sim/press     {"person": 7, "button": "Approve", "message": 12, "within": 5}  waits for the answer
-    POST /sim/act       {"person": 7, "do": "block" | "unblock" | "start" | "add_bot" | "remove_bot" | "stop_draft"
-                         | "react" | "delete" | "create_topic", "chat": …, "message": …, "emoji": …, "name": …}
+    POST /sim/press     {"person": 7, "button": "Approve", "message": 12, "within": 5}; waits for the answer
+    POST /sim/act       {"person": 7, "do": "block" | "unblock" | "start" | "add_bot" | "remove_bot" | "react"
+                         | "stop_draft" | "delete" | "create_topic", "chat": …, "message": …, "emoji": …}
     POST /sim/expect    {"chat": 7, "text": "Hello", "within": 5}   408 when it does not come
     POST /sim/migrate   {"chat": -500, "to": -1001557912345, "announce": true}
     POST /sim/fault     {"method": "sendMessage", "kind": "refuse" | "slow" | "close" | "hang"

@@ -121,6 +121,7 @@ class World:
             bot_id=self.bot.id,
             members=members,
             reads_all=kind == "private" or not self.settings.privacy,
+            last_id=1 if forum else 0,
         )
         return chat
 

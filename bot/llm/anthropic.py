@@ -157,9 +157,7 @@ def _assistant(
     return [*text, *uses]
 
 
-def _in_old_order(
-    text: str, uses: list[dict[str, Any]], kept: opaque.Parts
-) -> list[dict[str, Any]]:
+def _in_old_order(text: str, uses: list[dict[str, Any]], kept: opaque.Parts) -> list[dict[str, Any]]:
     """Return the blocks as they first stood; empty if what was said has changed since."""
     blocks: list[dict[str, Any]] = []
     at, used = 0, 0
@@ -237,7 +235,9 @@ class _Reply:
     def _whole(self, event: Event) -> str:
         """A server that does not stream answers with the finished message."""
         for index, raw in enumerate(event["content"]):
-            self.blocks[index] = _Block(raw["type"], dict(raw), [raw["text"]] if raw["type"] == "text" else [], True)
+            self.blocks[index] = _Block(
+                raw["type"], dict(raw), [raw["text"]] if raw["type"] == "text" else [], True
+            )
         self.model, self.stop, self.ended = event.get("model") or "", event.get("stop_reason") or "", True
         self._count(event.get("usage"))
         return "".join(raw["text"] for raw in event["content"] if raw["type"] == "text")

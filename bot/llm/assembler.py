@@ -38,9 +38,11 @@ class CallAssembler:
         self._by_id: dict[str, _Slot] = {}
         self._by_index: dict[int, _Slot] = {}
 
-    def add(self, *, index: object = None, id: object = None, name: object = None, arguments: object = None) -> None:  # noqa: A002, E501
+    def add(
+        self, *, index: object = None, call_id: object = None, name: object = None, arguments: object = None
+    ) -> None:
         """Take one fragment. Values of the wrong type count as absent."""
-        key = id if isinstance(id, str) else ""
+        key = call_id if isinstance(call_id, str) else ""
         position = index if isinstance(index, int) and not isinstance(index, bool) else None
         title = name if isinstance(name, str) else ""
         slot = self._slot(key, position, title, arguments)
@@ -115,8 +117,8 @@ class CallAssembler:
 def read_arguments(text: str) -> tuple[dict[str, object], str]:
     """Return the arguments and why they could not be read; one of the two is empty.
 
-    Nothing at all, or null, is no arguments. Duplicate keys, NaN and lone surrogates are refused: which of two
-    commands was meant can't be known.
+    Nothing at all, or null, is no arguments. Duplicate keys, NaN and lone surrogates are refused: which of
+    two commands was meant can't be known.
     """
     if not text.strip():
         return {}, ""

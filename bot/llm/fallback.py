@@ -111,7 +111,9 @@ class Fallback:
         if any(isinstance(exc, LLMRejected) and exc.reason == "too_long" for exc in errors):
             return LLMRejected(text, reason="too_long")
         if resting or any(isinstance(exc, LLMUnavailable) for exc in errors):
-            return LLMUnavailable(text, retry_after=max(0.0, min(entry.until for entry in self._entries) - now))
+            return LLMUnavailable(
+                text, retry_after=max(0.0, min(entry.until for entry in self._entries) - now)
+            )
         if all(isinstance(exc, LLMMalformed) for exc in errors):
             return LLMMalformed(text)
         return LLMRejected(text, reason=next(exc.reason for exc in errors if isinstance(exc, LLMRejected)))

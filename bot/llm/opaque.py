@@ -26,7 +26,9 @@ def keep(provider: str, model: str, parts: Parts, transcript: Sequence[Message])
 def replayable(provider: str, model: str, transcript: Sequence[Message]) -> dict[int, Parts]:
     """Return the parts that may go back, by the index of their message."""
     found: dict[int, Parts] = {}
-    last = max((i for i, message in enumerate(transcript) if _has_parts(message, provider, model)), default=-1)
+    last = max(
+        (i for i, message in enumerate(transcript) if _has_parts(message, provider, model)), default=-1
+    )
     if last < 0:
         return found
     digest = hashlib.blake2b(digest_size=12)

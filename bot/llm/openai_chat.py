@@ -177,7 +177,12 @@ def tools_to_send(
     if not tools and arranged.has_calls:
         tools = known
         if not tools:
-            names = {ids.wire_name(call.name) for item in arranged.items if isinstance(item, Answered) for call in item.calls}
+            names = {
+                ids.wire_name(call.name)
+                for item in arranged.items
+                if isinstance(item, Answered)
+                for call in item.calls
+            }
             tools = [ToolDefinition(name, "", {"type": "object", "properties": {}}) for name in names]
     return sorted(tools, key=lambda tool: tool.name)
 
@@ -276,7 +281,7 @@ class _Reply:
             function = fragment.get("function") or {}
             self.calls.add(
                 index=fragment.get("index"),
-                id=fragment.get("id"),
+                call_id=fragment.get("id"),
                 name=function.get("name"),
                 arguments=function.get("arguments"),
             )
@@ -321,7 +326,10 @@ def add_details(details: list[dict[str, Any]], fragments: Sequence[Mapping[str, 
     """
     for fragment in fragments:
         last = details[-1] if details else None
-        if last is None or (last.get("type"), last.get("index")) != (fragment.get("type"), fragment.get("index")):
+        if last is None or (last.get("type"), last.get("index")) != (
+            fragment.get("type"),
+            fragment.get("index"),
+        ):
             details.append(dict(fragment))
             continue
         for name, value in fragment.items():

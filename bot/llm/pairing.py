@@ -1,7 +1,7 @@
 """Mends what stands between tool calls and their results, so that no provider refuses a transcript.
 
-The store never writes a transcript that needs it; one that was cut short, or edited by hand, does (requirement
-H1). Mending what is whole changes nothing.
+The store never writes a transcript that needs it; one that was cut short, or edited by hand, does
+(requirement H1). Mending what is whole changes nothing.
 """
 
 from collections.abc import Iterator
@@ -17,13 +17,15 @@ def repair(transcript: Transcript) -> list[Message]:
 
     A result counts up to the next assistant message: one that came late is put back, one that never came
     becomes an error with the code `missing_result`, one that answers nothing is left out. Of calls with the
-    same id in one message, and of results with the same id, the first stands; a call without an id is left out.
+    same id in one message, and of results with the same id, the first stands; a call without an id goes.
     """
     mended: list[Message] = []
     for message, follow in _blocks(transcript):
         calls = _distinct(message.tool_calls) if message else ()
         if message is not None:
-            mended.append(message if len(calls) == len(message.tool_calls) else replace(message, tool_calls=calls))
+            mended.append(
+                message if len(calls) == len(message.tool_calls) else replace(message, tool_calls=calls)
+            )
         results: dict[str, ToolResult] = {}
         for item in follow:
             if isinstance(item, ToolResult):

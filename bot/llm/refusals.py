@@ -72,7 +72,9 @@ _TOO_LONG_TEXT = re.compile(
     r"|reduce the length",
     re.I,
 )
-_QUOTA_TEXT = re.compile(r"credit balance is too low|insufficient (balance|credit|quota)|exceeded your current quota", re.I)
+_QUOTA_TEXT = re.compile(
+    r"credit balance is too low|insufficient (balance|credit|quota)|exceeded your current quota", re.I
+)
 _KEY_TEXT = re.compile(r"(invalid|incorrect|missing) (x-)?api[- ]key|api key (is )?(not valid|invalid)", re.I)
 _MODEL_TEXT = re.compile(r"\bmodel\b.{0,80}(does not exist|not found|not supported|is not a valid)", re.I)
 _TOOLS_TEXT = re.compile(
@@ -91,7 +93,9 @@ def error_of(provider: str, refusal: Refusal, *, key: str = "", retry_after: flo
     kinds = {refusal.kind, refusal.code}
     status = refusal.status
     if status < 400:
-        status = next((_STATUS_OF_KIND[kind] for kind in (refusal.code, refusal.kind) if kind in _STATUS_OF_KIND), 500)
+        status = next(
+            (_STATUS_OF_KIND[kind] for kind in (refusal.code, refusal.kind) if kind in _STATUS_OF_KIND), 500
+        )
     text = " ".join(refusal.text.split())[:MAX_TEXT]
     if key:
         text = text.replace(key, "[key]")
@@ -125,9 +129,9 @@ def error_of(provider: str, refusal: Refusal, *, key: str = "", retry_after: flo
 def read_refusal(status: int, body: object) -> Refusal | None:
     """Return the error a decoded body holds, or None when it holds none.
 
-    Shapes: `{"error": {"type", "code", "param", "message"}}` (OpenAI; OpenRouter puts the HTTP status in `code`),
+    Shapes: `{"error": {"type", "code", "param", "message"}}` (OpenAI; OpenRouter's `code` is the status),
     `{"type": "error", "error": {"type", "message"}}` (Anthropic), `{"error": "text"}` (Ollama) and
-    `{"object": "error", "message", "type", "code"}` or `{"detail": …}` (Mistral and other compatible servers).
+    `{"object": "error", "message", "type", "code"}` or `{"detail": …}` (Mistral and other servers).
     """
     if not isinstance(body, Mapping):
         return Refusal(status, text=body if isinstance(body, str) else "") if status >= 400 else None
@@ -174,7 +178,7 @@ def _named_parameter(refusal: Refusal) -> str:
         return refusal.parameter
     if _PARAMETER_TEXT.search(refusal.text):
         named = [name for name in OPTIONAL_PARAMETERS if re.search(rf"\b{name}\b", refusal.text)]
-        # "Unsupported parameter 'max_tokens', use 'max_completion_tokens'": the first named is the one refused.
+        # "Unsupported parameter 'max_tokens', use 'max_completion_tokens'": the first named is refused.
         return min(named, key=refusal.text.index, default="")
     return ""
 

@@ -37,7 +37,7 @@ class Retrying:
         Args:
             attempts: Requests in all.
             pause: Seconds before the second attempt, doubled for each after it; up to half of it is left to
-                chance, so that many turns don't come back at once. The provider's own wish, if longer, counts.
+                chance, so that many turns don't come back at once. A longer wish of the provider's counts.
             deadline: Seconds after the first request beyond which no wait reaches.
         """
         self._inner = inner

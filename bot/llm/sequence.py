@@ -26,7 +26,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A reply of the model. `ids` has the wire id of each of its calls, `index` its place in the transcript."""
+    """A reply of the model. `ids` has the wire ids of its calls, `index` its place in the transcript."""
 
     message: AssistantMessage
     ids: tuple[str, ...]
@@ -35,7 +35,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The results of the reply before: all of them, in call order; `step` is that reply's number in its turn."""
+    """All results of the reply before, in call order; `step` is that reply's number in its turn."""
 
     calls: tuple[ToolCall, ...]
     results: tuple[ToolResult, ...]

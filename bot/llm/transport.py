@@ -22,7 +22,13 @@ Event = Mapping[str, Any]
 
 
 async def post(
-    http: httpx.AsyncClient, url: str, body: Mapping[str, object], *, headers: Mapping[str, str], provider: str, key: str
+    http: httpx.AsyncClient,
+    url: str,
+    body: Mapping[str, object],
+    *,
+    headers: Mapping[str, str],
+    provider: str,
+    key: str,
 ) -> AsyncGenerator[Event, None]:
     """Yield the events of a streamed reply, decoded; a reply that is no stream is one event.
 
@@ -47,7 +53,10 @@ async def post(
                     retry_after=seconds_to_wait(response.headers),
                 )
             began = True
-            if "json" in response.headers.get("content-type", "") and "ndjson" not in response.headers["content-type"]:
+            if (
+                "json" in response.headers.get("content-type", "")
+                and "ndjson" not in response.headers["content-type"]
+            ):
                 yield _checked(await _read(response, MAX_BODY), provider, key)
                 return
             decoder = EventDecoder()

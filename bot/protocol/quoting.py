@@ -61,7 +61,7 @@ def quote(m: Machine, row: Dialect, opener: str) -> Wait[None]:
             kept.append(piece)
             size += len(piece)
         if not (yield from m.source.more()):
-            if looks_like_call("".join(kept)):
+            if looks_like_call("".join(kept)[:MAX_HELD]):
                 m.hinted.add("open_quote")
             return
 
@@ -108,7 +108,7 @@ def span(m: Machine) -> Wait[bool]:
     source = m.source
     run = yield from source.match(RUN)
     if run is None:
-        size = len(source.rest) if source.ended else MAX_SPAN
+        size = len(source.rest) if source.cut else MAX_SPAN
         m.show(source.take(size))
         return False
     ticks = len(run.group()) - 1
@@ -163,10 +163,10 @@ def fence_body(m: Machine, char: str, ticks: int) -> Wait[None]:
             kept.append(piece)
             size += len(piece)
         if found is None and not (yield from source.more()):
-            if looks_like_call("".join(kept)):
+            if looks_like_call("".join(kept)[:MAX_HELD]):
                 m.hinted.add("open_fence")
             return
-    if looks_like_call("".join(kept)):
+    if looks_like_call("".join(kept)[:MAX_HELD]):
         m.hinted.add("fence")
 
 

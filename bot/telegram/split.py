@@ -12,6 +12,7 @@ from unicodedata import category
 MAX_TEXT = 4096
 # The server ignores every entity after the hundredth, and finds links and mentions itself besides.
 MAX_ENTITIES = 95
+LONG_GRAPHEME = 256
 # Categories of what may belong to the character before it: marks, joiners, skin tones, voicing marks.
 STICKY = frozenset({"Mn", "Mc", "Me", "Cf", "Sk", "Lm"})
 
@@ -165,6 +166,16 @@ class _Page:
     def grapheme_start(self, start: int, end: int) -> int:
         import regex  # type: ignore[import-untyped]  # most texts never need it
 
-        # One code point beyond `end` tells whether a grapheme begins there.
-        starts = (match.start() for match in regex.finditer(r"\X", self._text, pos=start, endpos=end + 1))
-        return max(starts, default=start)
+        # Near the end is enough, but pairs of flag letters are counted from the first of a run.
+        near = run = max(start, end - LONG_GRAPHEME)
+        while run > start and "\U0001f1e6" <= self._text[run - 1] <= "\U0001f1ff":
+            run -= 1
+        near -= (near - run) % 2
+        for origin in (near, start):
+            # One code point beyond `end` tells whether a grapheme begins there. A slice, because the
+            # module looks back for flags as far as the text goes.
+            window = self._text[origin : end + 1]
+            found: int = origin + max(match.start() for match in regex.finditer(r"\X", window))
+            if found > origin:
+                return found
+        return start

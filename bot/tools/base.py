@@ -145,7 +145,10 @@ class Tools(Mapping[str, Tool]):
     """The tools there are, by name."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
-        self._tools = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
+        tools = sorted(tools, key=lambda tool: tool.name)
+        self._tools = {tool.name: tool for tool in tools}
+        if len(self._tools) < len(tools):
+            raise ValueError(f"two tools have one name: {[tool.name for tool in tools]!r}")
         self.definitions = tuple(tool.definition for tool in self._tools.values())
         """In the order of their names, the same on every request: a provider's cache depends on it."""
 

@@ -52,7 +52,7 @@ def causes(error: BaseException) -> Iterator[BaseException]:
             waiting.extend(link.exceptions)
         if link.__cause__ is not None:
             waiting.append(link.__cause__)
-        elif link.__context__ is not None and not link.__suppress_context__:
+        elif link.__context__ is not None:  # also a suppressed one: httpcore hides "refused" that way
             waiting.append(link.__context__)
 
 

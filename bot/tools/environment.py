@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from bot.redact import names_a_secret
 
 _PRIVATE = re.compile(
-    r".*CREDENTIAL.*|(?:.*_)?(?:KEY|PASS|PWD|AUTH|PAT|DSN|COOKIE|BASE_URL)|.*(?:SECRET|TOKEN).*"
+    r".*(?:CREDENTIAL|SECRET|TOKEN|PASSWORD).*|(?:.*_)?(?:KEY|PASS|PWD|AUTH|PAT|DSN|COOKIE|BASE_URL)"
 )
 """What `names_a_secret` is too careful to call one: a command can do without it."""
 _SERVICE = re.compile(

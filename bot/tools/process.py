@@ -173,14 +173,12 @@ class Commands:
 
     async def end(self, job_id: str) -> bool:
         """End a job's processes; False when there is no such job."""
-        for run, task in list(self._left.items()):
-            if run.family.mark == job_id:
-                await run.family.end(grace=1.0)
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
-                return True
-        return False
+        run = next((run for run in self._left if run.family.mark == job_id), None)
+        if run is None:
+            return False
+        await run.family.end(grace=1.0)
+        self._forget(run)
+        return True
 
     async def close(self) -> None:
         """End every job. Their pipes end with us, and a job that prints would die of that half-way."""
@@ -263,15 +261,19 @@ class Commands:
 
     async def _watch(self, run: _Run) -> None:
         pause = 0.25
-        try:
-            while run.pipes or run.family.members():
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, 4.0)
-                run.family.reap()
-        finally:
+        while run.pipes or run.family.members():
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, 4.0)
             run.family.reap()
-            self._close(run)
-            del self._left[run]
+        self._forget(run)
+
+    def _forget(self, run: _Run) -> None:
+        run.family.reap()
+        for pipe in list(run.pipes):
+            self._read(run, pipe)
+        self._close(run)
+        if task := self._left.pop(run, None):
+            task.cancel()
 
     def _read(self, run: _Run, pipe: int) -> None:
         for _ in range(READS):

@@ -15,12 +15,14 @@ DIGEST = hashlib.sha256(b"rm -rf build").hexdigest()
 
 
 def calling(*call_ids: str) -> AssistantMessage:
-    return AssistantMessage("", tuple(ToolCall("run_in_terminal", {"command": "ls"}, id) for id in call_ids))
+    return AssistantMessage(
+        "", tuple(ToolCall("run_in_terminal", {"command": "ls"}, call_id) for call_id in call_ids)
+    )
 
 
-def question(id: str = "a1", call_id: str = "c1", **changes: Any) -> Approval:
+def question(approval_id: str = "a1", call_id: str = "c1", **changes: Any) -> Approval:
     fields: dict[str, Any] = {
-        "id": id,
+        "id": approval_id,
         "conversation": HERE,
         "call_id": call_id,
         "digest": DIGEST,

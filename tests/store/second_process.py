@@ -9,6 +9,8 @@ import bot.store.base
 from bot.clock import SettableClock
 from tests.store.backends import BACKENDS
 
+ROOT = Path(__file__).parents[2]
+
 
 class SecondProcess:
     def __init__(self, backend: str, folder: Path) -> None:
@@ -17,7 +19,7 @@ class SecondProcess:
     async def sees(self, question: str) -> str:
         """Return the repr of what `store.<question>` returns there."""
         process = await asyncio.create_subprocess_exec(
-            sys.executable, *self._arguments, question, stdout=asyncio.subprocess.PIPE
+            sys.executable, *self._arguments, question, stdout=asyncio.subprocess.PIPE, cwd=ROOT
         )
         output, _ = await process.communicate()
         assert process.returncode == 0

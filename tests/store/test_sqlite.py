@@ -1,5 +1,7 @@
 """What only the SQLite backend promises: private files, shared commits, damage set aside."""
 
+# ruff: noqa: ASYNC240
+
 import asyncio
 import os
 import sqlite3
@@ -385,7 +387,7 @@ def test_a_locked_file_is_an_error_and_not_damage(path: Path) -> None:
         other.execute("BEGIN EXCLUSIVE")
 
         with pytest.raises(StoreError, match="locked"):
-            open_database(path, ASKED)
+            open_database(path, ASKED, timeout=0.05)
 
     assert [file.name for file in path.parent.glob("*corrupt*")] == []
 

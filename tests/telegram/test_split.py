@@ -86,6 +86,13 @@ def test_a_grapheme_is_never_torn(grapheme: str) -> None:
     assert all(set(graphemes(piece)) == {grapheme} for piece in pieces)
 
 
+@pytest.mark.parametrize("before", ["", "x"])
+def test_a_long_run_of_flags_is_cut_between_flags(before: str) -> None:
+    pieces = texts(split(before + "🇮🇩" * 3000))
+
+    assert {grapheme for piece in pieces for grapheme in graphemes(piece)} == {"🇮🇩", *before}
+
+
 def test_a_space_that_carries_a_mark_is_no_place_to_cut() -> None:
     assert texts(split("one two \u0301three four", limit=12)) == ["one ", "two \u0301three ", "four"]
 

@@ -1,7 +1,10 @@
-"""Looking for processes the way a person would: by what is in the process table."""
+"""What a person would look at: the process table, a file."""
 
+import asyncio
 import os
 import random
+import time
+from collections.abc import Callable
 
 
 def unique_seconds() -> str:
@@ -25,6 +28,11 @@ def running(word: str) -> list[int]:
     return found
 
 
+def contents(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
 def zombies() -> list[int]:
     """Return our own children that have ended and were not collected."""
     found = []
@@ -36,3 +44,13 @@ def zombies() -> list[int]:
                 if file.read().rpartition(")")[2].split()[0] == "Z":
                     found.append(int(pid))
     return found
+
+
+async def eventually(condition: Callable[[], bool], timeout: float = 5.0) -> bool:
+    """Wait for something to become true; return whether it did."""
+    deadline = time.monotonic() + timeout
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(0.01)
+    return True

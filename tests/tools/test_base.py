@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import Mapping
 from decimal import Decimal
-from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
@@ -13,6 +12,7 @@ from bot.errors import ToolError
 from bot.messages import Risk, ToolCall
 from bot.tools import Tool, ToolContext, ToolOutcome, Tools, tool
 from tests.tools.conftest import MakeContext
+from tests.tools.processes import contents
 
 
 @tool(risk_floor=Risk.MEDIUM)
@@ -160,7 +160,7 @@ async def test_whatever_a_tool_returns_becomes_text(context: ToolContext, result
 async def test_bytes_become_a_file(context: ToolContext) -> None:
     outcome = await outcome_of(b"\0\1", context)
 
-    assert Path(outcome.file).read_bytes() == b"\0\1"
+    assert contents(outcome.file) == b"\0\1"
     assert outcome.text == f"binary output, 2 bytes, saved to {outcome.file}"
 
 

@@ -78,13 +78,6 @@ def test_an_error_and_what_it_came_from(error: BaseException, code: str) -> None
     assert code_of(error) == code
 
 
-def test_a_suppressed_context_does_not_count() -> None:
-    error = raised_while(FileNotFoundError(2, "x"), ValueError("x"))
-    error.__suppress_context__ = True
-
-    assert code_of(error) == "UnknownError"
-
-
 def test_a_circle_of_causes_ends() -> None:
     error = ValueError()
     error.__cause__ = RuntimeError()

@@ -5,29 +5,19 @@ import pytest
 from bot.tools.environment import scrub
 
 SECRET = [
-    "OPENAI_API_KEY",
-    "AWS_SECRET_ACCESS_KEY",
-    "AWS_ACCESS_KEY_ID_TOKEN",
-    "GITHUB_TOKEN",
-    "DB_PASSWORD",
-    "PGPASSWORD",
-    "telegram_bot_token",
-    "MY_SECRET",
-    "WALLET_PASSPHRASE",
-    "SMTP_PASS",
-    "SSH_KEY",
-    "SENTRY_DSN",
-    "CREDENTIALS_DIRECTORY",
-    "GOOGLE_APPLICATION_CREDENTIALS",
-    "OPENAI_BASE_URL",
+    *(
+        "OPENAI_API_KEY",
+        "AWS_SECRET_ACCESS_KEY",
+        "GITHUB_TOKEN",
+        "GH_TOKEN_FILE",
+        "DB_PASSWORD",
+        "PGPASSWORD",
+    ),
+    *("telegram_bot_token", "MY_SECRET", "WALLET_PASSPHRASE", "SMTP_PASS", "DEPLOY_KEY", "SENTRY_DSN"),
+    *("CREDENTIALS_DIRECTORY", "GOOGLE_APPLICATION_CREDENTIALS", "OPENAI_BASE_URL"),
 ]
 SERVICE = [
-    "NOTIFY_SOCKET",
-    "WATCHDOG_USEC",
-    "WATCHDOG_PID",
-    "LISTEN_FDS",
-    "LISTEN_PID",
-    "INVOCATION_ID",
+    *("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "INVOCATION_ID"),
     "STATE_DIRECTORY",
 ]
 SHELL = ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "POSIXLY_CORRECT", "PS4", "BASH_FUNC_ls%%"]

@@ -10,7 +10,7 @@ from bot.tools import ToolContext, ToolOutcome, Tools
 from bot.tools.process import Commands
 from bot.tools.terminal import run_in_terminal
 from tests.tools.conftest import MakeContext
-from tests.tools.processes import running, unique_seconds
+from tests.tools.processes import contents, eventually, running, unique_seconds
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ async def run(tools: Tools, context: ToolContext, command: str, **arguments: obj
     return await tools.run(call, context)
 
 
-def test_it_may_change_anything(tools: Tools) -> None:
+async def test_it_may_change_anything(tools: Tools) -> None:
     tool = tools["run_in_terminal"]
 
     assert (tool.risk_floor, tool.read_only) == (Risk.LOW, False)
@@ -119,7 +119,7 @@ async def test_long_output_names_its_file(tools: Tools, context: ToolContext) ->
     outcome = await run(tools, context, "seq 100000")
 
     assert outcome.truncated
-    assert Path(outcome.file).read_text().endswith("99999\n100000\n")
+    assert contents(outcome.file).endswith(b"99999\n100000\n")
     assert outcome.text.endswith(f"[588895 bytes in all; whole output in {outcome.file}]")
 
 
@@ -132,13 +132,13 @@ async def test_the_last_line_is_reported_while_it_runs(tools: Tools, make_contex
 
 
 @pytest.mark.parametrize("risk", ["safe", "", None, 3, ["low"], {"a": 1}])
-def test_a_claim_nobody_understands_is_high(tools: Tools, risk: object) -> None:
+async def test_a_claim_nobody_understands_is_high(tools: Tools, risk: object) -> None:
     read = tools["run_in_terminal"].read({"command": "ls", "risk": risk})
 
     assert read["risk"] == "high"
 
 
-def test_a_missing_claim_is_high(tools: Tools) -> None:
+async def test_a_missing_claim_is_high(tools: Tools) -> None:
     assert tools["run_in_terminal"].read({"command": "ls"})["risk"] == "high"
 
 
@@ -163,8 +163,7 @@ async def test_bad_arguments_run_nothing(
 async def test_a_cancelled_call_leaves_nothing_behind(tools: Tools, context: ToolContext) -> None:
     seconds = unique_seconds()
     task = asyncio.create_task(run(tools, context, f"setsid -f sleep {seconds}; sleep {seconds}"))
-    while len(running(f"sleep\0{seconds}")) < 2:
-        await asyncio.sleep(0.01)
+    assert await eventually(lambda: len(running(f"sleep\0{seconds}")) == 2)
 
     task.cancel()
 

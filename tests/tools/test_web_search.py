@@ -4,9 +4,10 @@ import asyncio
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import MappingProxyType
 
 import pytest
 from ddgs.engines import ENGINES
@@ -14,6 +15,7 @@ from ddgs.engines import ENGINES
 from bot.messages import Risk, ToolCall
 from bot.tools import ToolContext, ToolOutcome, Tools
 from bot.tools.web_search import web_search
+from tests.tools.processes import eventually
 
 BACKENDS = ("duckduckgo", "mojeek")
 
@@ -73,7 +75,7 @@ def site() -> Iterator[Site]:
             self.end_headers()
             self.wfile.write(page.encode())
 
-        do_POST = do_GET
+        do_POST = do_GET  # noqa: N815
 
         def log_message(self, *args: object) -> None:
             pass
@@ -90,7 +92,9 @@ def site() -> Iterator[Site]:
     server.server_close()
 
 
-async def search(context: ToolContext, *, timeout: int = 5, **arguments: object) -> ToolOutcome:
+async def search(
+    context: ToolContext, arguments: Mapping[str, object] = MappingProxyType({}), timeout: int = 5
+) -> ToolOutcome:
     tools = Tools([web_search(backends=BACKENDS, timeout=timeout)])
     return await tools.run(ToolCall("web_search", {"query": "kai", **arguments}), context)
 
@@ -107,7 +111,8 @@ async def test_results_come_with_whole_addresses_and_without_markup(site: Site, 
     outcome = await search(context)
 
     assert outcome.text == (
-        "1. Kai & co\n   https://kai.example/?a=1&b=2\n   An agent\n\n2. Two\n   https://two.example/\n   Second"
+        "1. Kai & co\n   https://kai.example/?a=1&b=2\n   An agent\n\n"
+        "2. Two\n   https://two.example/\n   Second"
     )
     assert site.asked == ["duckduckgo"]
 
@@ -115,7 +120,7 @@ async def test_results_come_with_whole_addresses_and_without_markup(site: Site, 
 async def test_no_more_results_than_asked_for(site: Site, context: ToolContext) -> None:
     site.answer("duckduckgo", page=FOUND)
 
-    outcome = await search(context, max_results=1)
+    outcome = await search(context, {"max_results": 1})
 
     assert "two.example" not in outcome.text
 
@@ -203,8 +208,7 @@ async def test_searches_wait_for_each_other(site: Site, context: ToolContext) ->
 async def test_a_cancelled_search_asks_nobody_else(site: Site, context: ToolContext) -> None:
     site.answer("duckduckgo", delay=0.3)
     task = asyncio.create_task(search(context))
-    while not site.asked:
-        await asyncio.sleep(0.01)
+    assert await eventually(lambda: site.asked != [])
 
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -220,6 +224,6 @@ async def test_a_cancelled_search_asks_nobody_else(site: Site, context: ToolCont
 async def test_bad_arguments_ask_nobody(
     site: Site, context: ToolContext, arguments: dict[str, object]
 ) -> None:
-    outcome = await search(context, **arguments)
+    outcome = await search(context, arguments)
 
     assert (outcome.code, site.asked) == ("InvalidArgs", [])

@@ -51,6 +51,8 @@ def post_from_bot(world: World, params: Params, content: Json) -> Message:
     chat = find_chat(world, params)
     thread = find_thread(world, chat, params)
     reply, extra = find_reply(world, chat, params)
+    if thread is None and reply is not None and reply.is_topic:
+        thread = reply.thread
     return world.post(chat, world.bot, content | extra, markup=markup, reply_to=reply, thread=thread)
 
 

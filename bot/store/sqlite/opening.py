@@ -42,10 +42,10 @@ class Opened:
     quarantined: Path | None
 
 
-def open_database(path: Path, now: float) -> Opened:
+def open_database(path: Path, now: float, *, timeout: float = BUSY_TIMEOUT) -> Opened:
     """Open the file, or make it.
 
-    Blocks, up to `BUSY_TIMEOUT` seconds when the file is locked. A damaged file is moved, its log beside it,
+    Blocks, up to `timeout` seconds when the file is locked. A damaged file is moved, its log beside it,
     and a fresh one begun; it is never emptied.
 
     Raises:
@@ -54,12 +54,12 @@ def open_database(path: Path, now: float) -> Opened:
     quarantined = None
     try:
         _make_private(path)
-        if _damaged(path):
+        if _damaged(path, timeout):
             quarantined = _quarantine(path, now)
             _make_private(path)
-        writer = _open_to_write(path, now)
+        writer = _open_to_write(path, now, timeout)
         try:
-            return Opened(writer, _open_to_read(path), quarantined)
+            return Opened(writer, _open_to_read(path, timeout), quarantined)
         except BaseException:
             writer.close()
             raise
@@ -77,12 +77,12 @@ def _make_private(path: Path) -> None:
         os.close(file)
 
 
-def _damaged(path: Path) -> bool:
+def _damaged(path: Path, timeout: float) -> bool:
     size = path.stat().st_size
     # A clean close removes the log.
     after_crash = _beside(path, "-wal").exists()
     # Read-only, because closing a connection that may write would fold the log into the damaged file.
-    with closing(sqlite3.connect(_read_only(path), uri=True, timeout=BUSY_TIMEOUT)) as db:
+    with closing(sqlite3.connect(_read_only(path), uri=True, timeout=timeout)) as db:
         try:
             db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
             if size < CHECK_ALWAYS_BELOW or after_crash:
@@ -107,17 +107,17 @@ def _quarantine(path: Path, now: float) -> Path:
     return target
 
 
-def _open_to_read(path: Path) -> sqlite3.Connection:
+def _open_to_read(path: Path, timeout: float) -> sqlite3.Connection:
     db = sqlite3.connect(
-        _read_only(path), uri=True, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
+        _read_only(path), uri=True, timeout=timeout, isolation_level=None, check_same_thread=False
     )
     for pragma in ("PRAGMA cache_size = -1024", "PRAGMA mmap_size = 0"):
         db.execute(pragma)
     return db
 
 
-def _open_to_write(path: Path, now: float) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
+def _open_to_write(path: Path, now: float, timeout: float) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
     try:
         for pragma in PRAGMAS:
             db.execute(pragma)

@@ -1,0 +1,122 @@
+"""What the tests of models share: tools, prompts, and a client for each way a call can travel."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass, replace
+
+import httpx
+
+from bot.demo.model_server import KEY, ModelServer, Reply, Script, serve_model
+from bot.llm.anthropic import Anthropic
+from bot.llm.base import LLMClient, LLMResponse, Prompt, TextDelta
+from bot.llm.openai_chat import OpenAIChat
+from bot.llm.text_tools import TextTools
+from bot.messages import AssistantMessage, Message, ToolCall, ToolDefinition, ToolResult, UserMessage
+
+NATIVE = ["openai", "anthropic"]
+ALL = [*NATIVE, "openai as text", "anthropic as text"]
+
+SHELL = ToolDefinition(
+    "run_in_terminal",
+    "Run a command.",
+    {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
+)
+SEARCH = ToolDefinition(
+    "web_search",
+    "Search the web.",
+    {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+)
+UPTIME = ToolDefinition("uptime", "Say how long the server is up.", {"type": "object", "properties": {}})
+TOOLS = (SHELL, UPTIME, SEARCH)
+
+
+def asking(
+    *messages: Message, tools: Sequence[ToolDefinition] = TOOLS, system: str = "You are Kai."
+) -> Prompt:
+    return Prompt(system, messages or (UserMessage("hello"),), tools, nonce="n0nce")
+
+
+def one_step(*, is_error: bool = False, code: str = "") -> list[Message]:
+    """Return a turn in which one command ran."""
+    called = ToolCall("run_in_terminal", {"command": "uptime"}, id="0123456789abcdef", provider_id="call_a")
+    return [
+        UserMessage("is it up?"),
+        AssistantMessage("Looking.", (called,)),
+        ToolResult(called.id, "up 3 days", is_error=is_error, code=code),
+    ]
+
+
+def as_written(kind: str, reply: Reply) -> Reply:
+    """Return the reply as a model of that kind gives it: without tool use of its own, calls are text."""
+    if "as text" not in kind or not (reply.calls or reply.after):
+        return reply
+    frames = [
+        f'<tool_use>{{"name": {json.dumps(asked.name)}, "arguments": '
+        f"{asked.arguments if isinstance(asked.arguments, str) else json.dumps(asked.arguments)}}}</tool_use>"
+        for asked in reply.calls
+    ]
+    return replace(reply, text="\n".join([reply.text, *frames, reply.after]).strip("\n"), calls=(), after="")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A client with the server it talks to."""
+
+    client: LLMClient
+    server: ModelServer
+    url: str
+
+
+@asynccontextmanager
+async def line(
+    kind: str, script: Script | Sequence[Reply], *, key: str = KEY, model: str = "scripted"
+) -> AsyncIterator[Line]:
+    """Serve a script and connect a client of a kind to it."""
+    if not callable(script):
+        script = [as_written(kind, reply) for reply in script]
+    server = ModelServer(script)
+    async with AsyncExitStack() as stack:
+        url = await stack.enter_async_context(serve_model(server))
+        http = await stack.enter_async_context(httpx.AsyncClient())
+        yield Line(connect(kind, http, url, key=key, model=model), server, url)
+
+
+def connect(
+    kind: str, http: httpx.AsyncClient, url: str, *, key: str = KEY, model: str = "scripted"
+) -> LLMClient:
+    client: LLMClient
+    if kind.startswith("openai"):
+        client = OpenAIChat(http, provider="openai", base_url=f"{url}/v1", key=key, model=model)
+    else:
+        client = Anthropic(http, provider="anthropic", base_url=url, key=key, model=model)
+    return TextTools(client) if "as text" in kind else client
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A whole reply and the deltas that led to it."""
+
+    deltas: list[str]
+    response: LLMResponse
+
+    @property
+    def message(self) -> AssistantMessage:
+        return self.response.message
+
+
+async def hear(client: LLMClient, prompt: Prompt | None = None) -> Heard:
+    """Ask a client and check what every stream promises: deltas that add up, one response, at the end."""
+    deltas: list[str] = []
+    responses: list[LLMResponse] = []
+    async with aclosing(client.stream(prompt or asking())) as events:  # type: ignore[type-var]
+        async for event in events:
+            assert not responses
+            if isinstance(event, TextDelta):
+                assert event.text
+                deltas.append(event.text)
+            else:
+                responses.append(event)
+    [response] = responses
+    assert "".join(deltas) == response.message.text
+    return Heard(deltas, response)
