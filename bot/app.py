@@ -115,7 +115,6 @@ async def assemble(
         async def deliver(conversation: Conversation, kind: str, **payload: object) -> None:
             key = f"{kind}:{os.urandom(8).hex()}"
             await store.enqueue([Effect(key, conversation, kind, payload)])
-            outbox.wake()
 
         shell = Commands(scrub(environ), cgroup=delegated_cgroup())
         stack.push_async_callback(shell.close)
@@ -165,6 +164,7 @@ async def assemble(
             language=settings.language,
             undeliverable=lambda approval_id: face.deny_undeliverable(approval_id),
             migrated=lambda old, new: face.migrate(old, new),
+            card_shown=lanes.wake,
         )
         poller = Poller(bot=app.bot, inbox=store, handle=lambda update: face.handle(update), now=now)
         status = Status(
@@ -186,7 +186,6 @@ async def assemble(
             store=store,
             lanes=lanes,
             gate=gate,
-            outbox=outbox,
             people=people,
             status=status,
             language=settings.language,

@@ -260,7 +260,7 @@ class Calls:
             approvals.append(approval)
             for place in where:
                 key = f"card:{approval.id}:{place.chat_id}"
-                effects.append(Effect(key, place, "card", {"approval": approval.id}))
+                effects.append(Effect(key, place, "card", {"approval_id": approval.id}))
         if turn.conversation not in where:
             effects.append(turn.effect("notice", text=say(self._language, "asked_admins")))
         await self._store.ask(approvals, effects)

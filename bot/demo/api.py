@@ -230,12 +230,18 @@ def album_size(params: Params) -> int:
 
 
 async def until_disconnected(request: Request, work: Coroutine[Any, Any, Any]) -> Any:
-    """Await `work`, but stop it when the client has gone."""
+    """Await `work`, but stop it when the client has gone.
+
+    Raises:
+        Gone: It has.
+    """
     working = asyncio.ensure_future(work)
     gone = asyncio.ensure_future(wait_for_disconnect(request))
     try:
         await asyncio.wait([working, gone], return_when=asyncio.FIRST_COMPLETED)
-        return await working if working.done() else b"[]"
+        if not working.done():
+            raise Gone
+        return await working
     finally:
         working.cancel()
         gone.cancel()
@@ -252,14 +258,14 @@ async def lose(request: Request, fault: Fault) -> None:
 
     Raises:
         Gone: Always, in the end.
-        httpx.ReadError: In-process, where there is no connection to cut.
+        httpx.RemoteProtocolError: In-process, where there is no connection to cut.
     """
     if fault.action == "close":
         transport = request.scope.get("state", {}).get("transport")
         if transport is None:
             import httpx
 
-            raise httpx.ReadError("the emulator closed the connection")
+            raise httpx.RemoteProtocolError("Server disconnected without sending a response.")
         transport.abort()
     await wait_for_disconnect(request)
     raise Gone

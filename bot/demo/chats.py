@@ -17,7 +17,7 @@ DRAFT_LIFE = 30.0
 ACTION_LIFE = 5.0
 SHOWN = 30
 """How many messages a printed screen has."""
-SCANNED = 500
+SCANNED = 200
 """How many of the bot's last changes `expect` looks at."""
 
 
@@ -249,7 +249,7 @@ class Chat:
             message, revision = self.revisions[at]
             at += 1
             current = not message.deleted and message.revision == revision
-            if current and topic in (None, message.thread) and shows(message, pattern):
+            if current and key[1] in (None, message.thread) and shows(message, pattern):
                 self._seen[key] = at
                 return message
         self._seen[key] = at

@@ -114,7 +114,7 @@ class Emulator:
 
     @property
     def updates(self) -> Updates:
-        """The bot's queue of updates."""
+        """The bot's queue; `updates.push("message", {…})` puts in anything, also what no bot can read."""
         return self.world.updates
 
     def person(

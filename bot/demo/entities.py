@@ -176,13 +176,9 @@ def settle(text: str, entities: Iterable[Entity]) -> tuple[str, list[Entity]]:
     if kept:
         _check_bounds(text, kept)
     text = _clean(text, kept)
-    text = _trim(text, kept)
-    kept = [
-        entity
-        for entity in kept
-        if entity["length"] > 0 and not cut_utf16(text, entity["offset"], entity["length"]).isspace()
-    ]
-    return text, _untangle(kept)
+    kept = _untangle(_visible(text, kept))
+    kept = _visible(text, kept)
+    return _trim(text, kept), [entity for entity in kept if entity["length"] > 0]
 
 
 def detect(text: str, entities: list[Entity]) -> list[Entity]:
@@ -263,34 +259,64 @@ def _trim(text: str, entities: list[Entity]) -> str:
 
 
 def _untangle(entities: list[Entity]) -> list[Entity]:
-    """Merge touching marks of one kind, cut crossing ones, and let nothing live inside code."""
-    kept: list[Entity] = []
-    rests: list[Entity] = []
+    """Merge marks of one kind that touch, cut them where they cross a whole one, and empty code of them."""
+    whole: list[Entity] = []
     for entity in sorted(entities, key=_rank):
-        begin, end = entity["offset"], entity["offset"] + entity["length"]
-        kind = entity["type"]
-        swallowed = False
-        for other in kept:
-            other_end = other["offset"] + other["length"]
-            if begin >= other_end and not (begin == other_end and kind == other["type"] in _SPLITTABLE):
-                continue
-            if other["type"] in ("code", "pre"):
-                if end <= other_end:
-                    swallowed = True
-                    break
-                begin = other_end
-            elif other["type"] == kind:
-                if kind in _SPLITTABLE:
-                    other["length"] = max(other_end, end) - other["offset"]
-                swallowed = True
-                break
-            elif end > other_end and kind in _SPLITTABLE and other["type"] not in _SPLITTABLE:
-                rests.append(entity | {"offset": other_end, "length": end - other_end})
-                end = other_end
-        if not swallowed and end > begin:
-            entity["offset"], entity["length"] = begin, end - begin
-            kept.append(entity)
-    return sorted(kept + rests, key=_rank)
+        if entity["type"] not in _SPLITTABLE and not any(_collide(other, entity) for other in whole):
+            whole.append(entity)
+    kept = list(whole)
+    for kind in _SPLITTABLE:
+        for begin, end in _merge([_span(entity) for entity in entities if entity["type"] == kind]):
+            kept += [
+                {"type": kind, "offset": start, "length": stop - start}
+                for start, stop in _cut(begin, end, whole)
+            ]
+    return sorted(kept, key=_rank)
+
+
+def _visible(text: str, entities: list[Entity]) -> list[Entity]:
+    return [e for e in entities if cut_utf16(text, e["offset"], e["length"]).strip()]
+
+
+def _span(entity: Entity) -> tuple[int, int]:
+    return entity["offset"], entity["offset"] + entity["length"]
+
+
+def _collide(earlier: Entity, later: Entity) -> bool:
+    """Whether two that cannot be cut cannot stand together: code holds nothing, links and quotes nest."""
+    (begin, end), (start, stop) = _span(earlier), _span(later)
+    if start >= end:
+        return False
+    return earlier["type"] in ("code", "pre") or earlier["type"] == later["type"] or begin < end < stop
+
+
+def _merge(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for begin, end in sorted(spans):
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((begin, end))
+    return merged
+
+
+def _cut(begin: int, end: int, whole: list[Entity]) -> list[tuple[int, int]]:
+    """Return what is left of a mark: nothing inside code, a cut where it enters or leaves another entity."""
+    cuts, holes = {begin, end}, []
+    for entity in whole:
+        start, stop = _span(entity)
+        if stop <= begin or end <= start:
+            continue
+        if entity["type"] in ("code", "pre"):
+            holes.append((start, stop))
+        if entity["type"] in ("code", "pre") or not (begin <= start and stop <= end):
+            cuts |= {point for point in (start, stop) if begin < point < end}
+    points = sorted(cuts)
+    return [
+        (start, stop)
+        for start, stop in zip(points, points[1:], strict=False)
+        if not any(low <= start and stop <= high for low, high in holes)
+    ]
 
 
 def _name_user(entity: Entity, find_user: Callable[[int], Entity | None]) -> Entity:

@@ -63,7 +63,7 @@ async def serve(emulator: Emulator, port: int = 0) -> AsyncIterator[str]:
                 transport: Any = connection.transport
                 transport.abort()
             if answering := list(server.server_state.tasks):
-                _, late = await asyncio.wait(answering, timeout=1)
+                _, late = await asyncio.wait(answering, timeout=0.1)
                 for task in late:
                     task.cancel()
             await emulator.close()

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-_MEDIA = ("photo", "document", "voice", "audio", "video", "animation", "sticker")
+_MEDIA = ("photo", "animation", "document", "voice", "audio", "video", "sticker")
 
 
 @dataclass(slots=True, eq=False)

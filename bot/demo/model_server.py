@@ -134,7 +134,8 @@ class ModelServer:
     Attributes:
         requests: What was asked and accepted, oldest first; the last `KEPT_REQUESTS`.
         refusals: What was refused: status and message, oldest first.
-        disconnects: How often a client hung up before its reply was whole.
+        disconnects: How often a client hung up before its reply was whole; `hung_up` is set the first time.
+        connections: How many connections requests came over.
     """
 
     def __init__(
@@ -157,6 +158,8 @@ class ModelServer:
         self.requests: deque[ModelRequest] = deque(maxlen=KEPT_REQUESTS)
         self.refusals: list[tuple[int, str]] = []
         self.disconnects = 0
+        self.hung_up = asyncio.Event()
+        self._peers: set[tuple[str, int]] = set()
         self.app = Starlette(
             routes=[
                 Route("/v1/chat/completions", self._openai, methods=["POST"]),
@@ -165,9 +168,13 @@ class ModelServer:
             ]
         )
 
+    @property
+    def connections(self) -> int:
+        return len(self._peers)
+
     async def _openai(self, request: Request) -> Response:
         try:
-            body = await _body(request)
+            body = await self._body(request)
             given = request.headers.get("authorization", "")
             if self._key is not None and given != f"Bearer {self._key}":
                 raise Refused(
@@ -191,7 +198,7 @@ class ModelServer:
 
     async def _anthropic(self, request: Request) -> Response:
         try:
-            body = await _body(request)
+            body = await self._body(request)
             if self._key is not None and request.headers.get("x-api-key") != self._key:
                 raise Refused("invalid x-api-key", status=401, kind="authentication_error")
             if not request.headers.get("anthropic-version"):
@@ -204,6 +211,17 @@ class ModelServer:
             self.refusals.append((refused.status, str(refused)))
             return JSONResponse(refused.anthropic(), refused.status)
         return await self._answer(read_anthropic(body))
+
+    async def _body(self, request: Request) -> dict[str, Any]:
+        if request.client is not None:
+            self._peers.add((request.client.host, request.client.port))
+        try:
+            body = json.loads(await request.body())
+        except ValueError:
+            body = None
+        if not isinstance(body, dict):
+            raise Refused("We could not parse the JSON body of your request.")
+        return body
 
     async def _answer(self, asked: ModelRequest) -> Response:
         self.requests.append(asked)
@@ -228,6 +246,7 @@ class ModelServer:
 
     def _hung_up(self) -> None:
         self.disconnects += 1
+        self.hung_up.set()
 
 
 class _Stream(Response):
@@ -301,16 +320,6 @@ def _in_turn(replies: Sequence[Reply]) -> Script:
         return left.popleft() if left else Reply(status=500, error="the script has no more replies")
 
     return script
-
-
-async def _body(request: Request) -> dict[str, Any]:
-    try:
-        body = json.loads(await request.body())
-    except ValueError:
-        body = None
-    if not isinstance(body, dict):
-        raise Refused("We could not parse the JSON body of your request.")
-    return body
 
 
 def read_openai(body: Mapping[str, Any]) -> ModelRequest:

@@ -110,7 +110,7 @@ def openai_events(reply: Reply, model: str, number: int, *, usage: bool) -> list
 def anthropic_events(reply: Reply, model: str, number: int) -> list[bytes]:
     """Return the events of a message; `number` makes ids unique."""
     used = reply.usage
-    message = {
+    message: dict[str, Any] = {
         "id": f"msg_{number}", "type": "message", "role": "assistant", "model": model, "content": [],
         "stop_reason": None, "stop_sequence": None,
         "usage": {

@@ -85,6 +85,11 @@ class Person:
         self._world.tell(message, "edited_message")
         return message
 
+    def refresh(self, message: Message) -> None:
+        """Let the bot be told of an edit that changed nothing, as when only a link preview was loaded."""
+        message.edited = self._world.clock()
+        self._world.tell(message, "edited_message")
+
     def delete(self, message: Message) -> None:
         """Delete a message for everybody; bots are not told of that."""
         message.deleted = True

@@ -132,8 +132,8 @@ def _messages(prompt: Prompt, arranged: Arranged, provider: str, model: str) -> 
                     for call, result, call_id in zip(calls, results, call_ids, strict=True)
                 ]
                 _add(messages, "user", blocks)
-    for message in [message for message in messages if message["role"] == "user"][-2:]:
-        message["content"][-1].update(CACHED)
+    for spoken in [wire for wire in messages if wire["role"] == "user"][-2:]:
+        spoken["content"][-1].update(CACHED)
     return messages
 
 

@@ -7,6 +7,12 @@ from dataclasses import replace
 from bot.llm.base import LLMClient, LLMResponse, Prompt, TextDelta
 from bot.llm.parsed import ParsedText
 from bot.llm.text_tools import recent_results
+from bot.protocol import FAMILIES
+
+UNTAGGED = {"fence", "bare"}
+"""Such JSON is most likely meant to be read when the model has a field of its own for calls."""
+
+QUOTED = {"in_code", "only_in_thinking"}
 
 
 class LeakFree:
@@ -24,7 +30,9 @@ class LeakFree:
         return self._inner.supports_native_tools
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[TextDelta | LLMResponse, None]:
-        parsed = ParsedText(prompt.tools, prior_tool_results=recent_results(prompt))
+        parsed = ParsedText(
+            prompt.tools, prior_tool_results=recent_results(prompt), families=FAMILIES - UNTAGGED
+        )
         async with aclosing(self._inner.stream(prompt)) as events:  # type: ignore[type-var]
             async for event in events:
                 match event:
@@ -45,4 +53,7 @@ def _response(event: LLMResponse, parsed: ParsedText) -> LLMResponse:
         message = replace(message, tool_calls=tuple(parsed.calls))
         stop = "tool_calls" if event.stop_reason == "end" else event.stop_reason
         return replace(event, message=message, stop_reason=stop, problem=parsed.problem)
-    return replace(event, message=message, problem=parsed.problem)
+    problem = parsed.problem
+    if problem is not None and problem.reason in QUOTED:
+        problem = None
+    return replace(event, message=message, problem=problem)

@@ -16,8 +16,14 @@ class ParsedText:
         problem: The first one; calls before it stand.
     """
 
-    def __init__(self, tools: Sequence[ToolDefinition], *, prior_tool_results: Sequence[str] = ()) -> None:
-        self._parser = ToolCallParser(tools, prior_tool_results=tuple(prior_tool_results))
+    def __init__(
+        self,
+        tools: Sequence[ToolDefinition],
+        *,
+        prior_tool_results: Sequence[str] = (),
+        families: Iterable[str] | None = None,
+    ) -> None:
+        self._parser = ToolCallParser(tools, prior_tool_results=prior_tool_results, families=families)
         self._pieces: list[str] = []
         self.calls: list[ToolCall] = []
         self.problem: Problem | None = None

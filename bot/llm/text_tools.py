@@ -43,11 +43,8 @@ class TextTools:
 
 def as_text(prompt: Prompt) -> Prompt:
     """Return the same prompt without tools: definitions in the system text, calls and results as words."""
-    system = (
-        "\n\n".join(part for part in (prompt.system, describe(prompt.tools)) if part)
-        if prompt.tools
-        else prompt.system
-    )
+    described = describe(prompt.tools, prompt.language)
+    system = "\n\n".join(part for part in (prompt.system, described) if part)
     transcript: list[Message] = []
     for item in arrange(prompt, ids.OPENAI).items:
         match item:

@@ -4,23 +4,22 @@ import html
 import re
 from dataclasses import dataclass
 
-import regex
-
-from bot.protocol.dialects import (
-    ATTRIBUTE, CLOSER, FUNCTION, M3, NAME, NS, PARAMETER, VALUE, WRAPPER, Dialect, pattern,
-)  # fmt: skip
-from bot.protocol.json_reader import Scanner, Unreadable, read
-from bot.protocol.machine import MAX_EXCERPT, MAX_HELD, Machine
+from bot.protocol.dialects import CLOSER, FUNCTION, M3, NAME, NS, VALUE, WRAPPER, Dialect
+from bot.protocol.json_reader import Scanner, UnreadableError, read
+from bot.protocol.machine import MAX_EXCERPT, Machine
+from bot.protocol.patterns import pattern
 from bot.protocol.schema_types import typed, unescaped
-from bot.protocol.shapes import ARGUMENT_KEYS, IGNORED, NAME_KEYS, Asked, Refused, calls_in, decoded, known
+from bot.protocol.shapes import ARGUMENT_KEYS, IGNORED, Asked, RefusedError, calls_in, decoded, known
 from bot.protocol.source import Wait
 
 MAX_PROSE = 2000
 MAX_OPENER = 16 * 1024
 BODY = pattern(
-    rf"\s{{0,256}}+(?:(?P<fence>`{{3,8}}|~{{3,8}})[\w\-]{{0,16}}+\s{{1,64}}+)?(?:json\s{{1,16}}+)?(?P<json>[\[{{])"
+    rf"[\s\ufeff]{{0,256}}+(?:(?P<fence>`{{3,8}}|~{{3,8}})[\w\-]{{0,16}}+\s{{1,64}}+)?"
+    rf"(?:json\s{{1,16}}+)?(?P<json>[\[{{])"
     rf"|\s{{0,256}}+call:\s{{0,8}}(?P<gemma>{NAME})\s{{0,8}}\{{"
-    rf"|\s{{0,256}}+(?P<named>{NAME}(?::\d{{1,6}})?)\s{{0,64}}+(?P<mark><arg_key>|<tool_sep>|\[ARGS\]|\[CALL_ID\]|[{{(]|{CLOSER})"
+    rf"|\s{{0,256}}+(?P<named>{NAME}(?::\d{{1,6}})?)\s{{0,64}}+"
+    rf"(?P<mark><arg_key>|<tool_sep>|\[ARGS\]|\[CALL_ID\]|[{{(]|{CLOSER})"
     rf"|\s{{0,256}}+<(?P<child>tool_name|name|function_name|function|tool)\s{{0,8}}>"
     rf"|\s{{0,256}}+(?P<parameter>{M3}<{NS}(?i:parameter|param)[\s=])"
     rf"|\s{{0,256}}+(?P<close>{CLOSER})"
@@ -39,7 +38,7 @@ NEXT_ARGS = pattern(
 LINE_END = pattern(r"[ \t]{0,256}+\r?\n")
 AFTER_CLOSER = re.compile(r"\s*(?:\n|\Z|<)")
 ENTITY = pattern(r"&(?:quot|apos|#34|#39|#x22|#x27);")
-ATTRIBUTES = regex.compile(rf"\s([A-Za-z_][\w:.\-]*)\s*=\s*({VALUE})")
+ATTRIBUTES = pattern(rf"\s([A-Za-z_][\w:.\-]*)\s*=\s*({VALUE})")
 MENTION_END = pattern(rf"(?P<close>{CLOSER})|(?P<open>{WRAPPER}|{FUNCTION})")
 SCALAR = re.compile(r"\s*(?:null|true|false|-?\d[\d.eE+-]*|\"[^\"\n]*\"|'[^'\n]*')?\s*\Z")
 
@@ -55,7 +54,7 @@ class Scanned:
 
     raw: str
     scanner: Scanner
-    error: Unreadable | None
+    error: UnreadableError | None
     open: bool
 
 
@@ -100,15 +99,16 @@ def block(m: Machine, row: Dialect, opener: str) -> Wait[None]:
         m.hide(start, "problem")
     elif body["parameter"] is not None:
         where = source.position + body.start("parameter") - body.start()
-        m.problem(
-            "malformed", "no_function", f"expected <function=NAME> before {body['parameter'].strip()!r}",
-            where, source.rest.lstrip(),
-        )  # fmt: skip
+        yield from refuse(
+            m, "no_function", f"expected <function=NAME> before {body['parameter'].strip()!r}", where, opener
+        )
         yield from recover(m, start)
     elif body["json"] is not None:
         python = yield from source.match(PYTHON_LIST)
         source.take(len(body.group()) - 1)
-        yield from values(m, row, start, name=name, fenced=body["fence"] is not None, calls=python is not None)
+        yield from values(
+            m, row, start, name=name, fenced=body["fence"] is not None, calls=python is not None
+        )
     elif body["gemma"] is not None:
         source.take(len(body.group()) - 1)
         yield from values(m, row, start, name=body["gemma"], tokens=True)
@@ -117,7 +117,9 @@ def block(m: Machine, row: Dialect, opener: str) -> Wait[None]:
 
         yield from children(m, row, start)
     else:
-        yield from named_body(m, row, start, opener, body["named"], body["mark"], body.start("mark") - body.start())
+        yield from named_body(
+            m, row, start, opener, body["named"], body["mark"], body.start("mark") - body.start()
+        )
 
 
 def named_body(
@@ -184,13 +186,14 @@ def blanks(m: Machine, limit: int = 256) -> Wait[int]:
 
 def values(
     m: Machine, row: Dialect, start: int, *, name: str = "", fenced: bool = False, calls: bool = False,
-    tokens: bool = False,
+    tokens: bool = False, own_end: str = "",
 ) -> Wait[None]:  # fmt: skip
     """Read the values of a block and what closes it.
 
     Args:
         name: The tool, when the block gives it outside the value; the value is its arguments.
         fenced: A code fence opened inside the block.
+        own_end: A closer only this block has.
     """
     source = m.source
     while True:
@@ -208,33 +211,56 @@ def values(
         if error is not None and scanned.scanner.closable and (yield from source.match(CLOSE)):
             closed, error = True, None
         if error is not None:
-            broken(m, error, begun, raw)
+            yield from source.ahead(MAX_EXCERPT)
+            broken(m, error, begun, raw + source.rest[:MAX_EXCERPT])
             yield from recover(m, start, scanned)
             return
         if scanned.open:
             yield from cut_value(m, start, begun, scanned, name)
+            return
+        if (
+            own_end
+            and (ended := (yield from source.match(pattern(rf"\s{{0,256}}+(?:{own_end})")))) is not None
+        ):
+            source.take(len(ended.group()))
+            accept(m, raw, begun, row.name, name=name, closed=closed)
+            yield from swallow(m)
+            m.hide(start, "call")
             return
         state = yield from after(m, fenced, calls, tokens)
         another = None
         if state == "bad" and row.name == "mistral":
             another = yield from source.match(NEXT_ARGS)
         if state == "bad" and another is None:
-            m.problem(
-                "malformed", "trailing", "text follows the value inside the block", source.position,
-                source.rest, name,
-            )  # fmt: skip
+            yield from refuse(
+                m, "trailing", "text follows the value inside the block", source.position, raw, name
+            )
             yield from recover(m, start, line=True)
             return
-        accept(m, raw, begun, row.name, name=name, calls=calls, tokens=tokens, closed=closed or state == "surplus")
+        accept(
+            m,
+            raw,
+            begun,
+            row.name,
+            name=name,
+            calls=calls,
+            tokens=tokens,
+            closed=closed or state == "surplus",
+        )
         if another is not None:
             name = another["named"]
             source.take(len(another.group()) - 1)
             continue
+        if state == "cut":
+            truncated(m, start, raw, name)
+            return
         if state != "next":
             m.hide(start, "call")
             return
         if tokens:
-            following = yield from source.match(pattern(rf"\s{{0,64}}call:\s{{0,8}}(?P<gemma>{NAME})\s{{0,8}}\{{"))
+            following = yield from source.match(
+                pattern(rf"\s{{0,64}}call:\s{{0,8}}(?P<gemma>{NAME})\s{{0,8}}\{{")
+            )
             if following is not None:
                 name = following["gemma"]
                 source.take(len(following.group()) - 1)
@@ -258,7 +284,7 @@ def escaped_value(m: Machine, head: str) -> Wait[str]:
 
 
 def after(m: Machine, fenced: bool, calls: bool, tokens: bool) -> Wait[str]:
-    """Read what may follow a value: `end`, `surplus` brackets then the end, `next` value, or `bad`."""
+    """Read what may follow a value: `end`, `surplus` brackets then the end, `next` value, `cut`, or `bad`."""
     source = m.source
     state = "end"
     while (found := (yield from source.match(SURPLUS))) is not None:
@@ -276,6 +302,8 @@ def after(m: Machine, fenced: bool, calls: bool, tokens: bool) -> Wait[str]:
         skipped = re.match(r"\s*[,;]?\s*", source.rest)
         source.take(skipped.end() if skipped else 0)
         return "next"
+    if source.ended and source.rest.strip() in (",", ";"):
+        return "cut"
     if (yield from source.match(LINE_END)) is not None:
         return state
     if source.ended and not source.rest.strip():
@@ -333,9 +361,9 @@ def accept(
             return
         for asked in calls_in(reading.value, m.names):
             m.call(asked, start, dialect, reading.repaired or closed)
-    except Unreadable as error:
+    except UnreadableError as error:
         broken(m, error, start, raw)
-    except Refused as refused:
+    except RefusedError as refused:
         m.problem(refused.code, refused.reason, str(refused), start, raw, refused.tool or name)
 
 
@@ -347,14 +375,19 @@ def echo(m: Machine, start: int, raw: str) -> None:
     )  # fmt: skip
 
 
-def broken(m: Machine, error: Unreadable, start: int, raw: str) -> None:
+def broken(m: Machine, error: UnreadableError, start: int, raw: str) -> None:
     """Say why a value can't be read."""
     message = str(error)
     if error.reason in ("after_value", "no_colon") and '"' in raw:
         message += '; a double quote inside a string must be written \\"'
     begin = max(0, error.offset - MAX_EXCERPT // 2)
-    excerpt = (raw + m.source.text[m.source.at : m.source.at + MAX_EXCERPT])[begin:]
-    m.problem("malformed", error.reason, message, start + error.offset, excerpt)
+    m.problem("malformed", error.reason, message, start + error.offset, raw[begin:])
+
+
+def refuse(m: Machine, reason: str, message: str, position: int, before: str, tool: str = "") -> Wait[None]:
+    """Say that a call is malformed here, with what stands around the place."""
+    following = yield from m.source.ahead(MAX_EXCERPT // 2)
+    m.problem("malformed", reason, message, position, before[-MAX_EXCERPT // 2 :] + following, tool)
 
 
 def cut_value(m: Machine, start: int, begun: int, scanned: Scanned, name: str) -> Wait[None]:
@@ -494,9 +527,9 @@ def attribute_call(
     else:
         try:
             m.call(from_attributes(m, name, attributes), start, row.name, repaired="\\" in opener)
-        except Unreadable as error:
+        except UnreadableError as error:
             broken(m, error, start, opener)
-        except Refused as refused:
+        except RefusedError as refused:
             m.problem(refused.code, refused.reason, str(refused), start, opener, refused.tool or name)
     m.hide(start, "call")
 
@@ -505,8 +538,8 @@ def from_attributes(m: Machine, name: str, attributes: dict[str, str]) -> Asked:
     """Return the call a tag's attributes mean.
 
     Raises:
-        Refused: The tool is unknown or the arguments are no object.
-        Unreadable: The arguments can't be read.
+        RefusedError: The tool is unknown or the arguments are no object.
+        UnreadableError: The arguments can't be read.
     """
     tool = known(m.names, name)
     properties = m.names.properties(tool)
@@ -516,16 +549,14 @@ def from_attributes(m: Machine, name: str, attributes: dict[str, str]) -> Asked:
             for variant in (text, html.unescape(text), text.replace('\\"', '"').replace("\\\\", "\\")):
                 try:
                     reading = read(variant)
-                except Unreadable:
+                except UnreadableError:
                     continue
                 arguments, mended = decoded(reading.value, tool, m.names)
                 return Asked(tool, arguments, reading.repaired or mended)
-            raise Refused("malformed", "arguments", f"the attribute {key!r} is not JSON", tool)
+            raise RefusedError("malformed", "arguments", f"the attribute {key!r} is not JSON", tool)
     arguments = {
         key: typed(unescaped(value).replace('\\"', '"'), properties.get(key))
         for key, value in attributes.items()
         if key in properties or key not in IGNORED
     }
     return Asked(tool, arguments)
-
-

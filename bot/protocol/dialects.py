@@ -7,7 +7,7 @@ A row says how a block opens and which reader takes it from there; the readers s
 from dataclasses import dataclass
 from functools import lru_cache
 
-import regex
+from bot.protocol.patterns import Pattern, escape, pattern
 
 PIPE = "[|｜]"
 LOW = "[▁_ ]"
@@ -27,17 +27,32 @@ PARAMETER = (
     rf"|(?P<attributes>(?:{ATTRIBUTE})++))\s{{0,64}}>"
 )
 CALL_BEGIN = rf"<{PIPE}tool{LOW}call{LOW}begin{PIPE}>"
-CALLS_BEGIN = rf"<{PIPE}tool{LOW}calls{LOW}(?:section{LOW})?begin{PIPE}>|<{PIPE}tool{LOW}call{LOW}section{LOW}begin{PIPE}>"
+CALLS_BEGIN = (
+    rf"<{PIPE}tool{LOW}calls{LOW}(?:section{LOW})?begin{PIPE}>"
+    rf"|<{PIPE}tool{LOW}call{LOW}section{LOW}begin{PIPE}>"
+)
 K3_CALL = rf"<\|open\|>call(?:{ATTRIBUTE})*+\s{{0,8}}<\|sep\|>"
-CLOSER = (
-    rf"{M3}</{NS}{WORD}\s{{0,64}}>|{M3}</{NS}(?i:function|invoke)\s{{0,64}}>"
-    rf"|</?{PIPE}DSML{PIPE}\s?/?calls>|</{PIPE}DSML{PIPE}\s?calls>"
+BLOCK_CLOSER = (
+    rf"{M3}</{NS}{WORD}\s{{0,64}}>|</{PIPE}DSML{PIPE}\s?calls>"
     r"|</tool\s{0,8}>|<\|/tool_call\|>|<tool_call\|>|<end_function_call>|\[/TOOL_CALLS\]"
     rf"|<{PIPE}tool{LOW}calls?{LOW}(?:section{LOW})?end{PIPE}>"
     r"|<\|(?:END_ACTION|action_end|tools_suffix|eom_id|eot_id|im_end|call|end|return)\|>"
     r"|<\|close\|>(?:call|tools|message)<\|sep\|>"
+    r"|</s>|<\|endoftext\|>|<｜end▁of▁sentence｜>|<turn\|>|<end_of_turn>|<eos>"
 )
-FENCE_WORDS = ("", "json", "jsonc", "json5", "tool_call", "tool_use", "tool_calls", "tool", "function_call", "tool_code")
+CLOSER = rf"{BLOCK_CLOSER}|{M3}</{NS}(?i:function|invoke)\s{{0,64}}>"
+FENCE_WORDS = (
+    "",
+    "json",
+    "jsonc",
+    "json5",
+    "tool_call",
+    "tool_use",
+    "tool_calls",
+    "tool",
+    "function_call",
+    "tool_code",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +89,9 @@ DIALECTS = (
     ),
     Dialect("magistral", "thinking", r"\[THINK\]", "think", r"\[/THINK\]"),
     Dialect("cohere_think", "thinking", r"<\|START_THINKING\|>", "think", r"<\|END_THINKING\|>"),
-    Dialect("gemma_think", "thinking", r"<\|channel>(?:thought|thinking|analysis)\s", "think", r"<channel\|>"),
+    Dialect(
+        "gemma_think", "thinking", r"<\|channel>(?:thought|thinking|analysis)\s", "think", r"<channel\|>"
+    ),
     Dialect("kimi_think", "thinking", r"◁think▷", "think", r"◁/think▷"),
     Dialect("k3_think", "thinking", r"<\|open\|>think<\|sep\|>", "think", r"<\|close\|>think<\|sep\|>"),
     Dialect("thought", "thinking", r"<\|begin_of_thought\|>", "think", r"<\|end_of_thought\|>"),
@@ -113,13 +130,13 @@ DIALECTS = (
     ),
     Dialect("cohere_result", "thinking", r"<\|START_TOOL_RESULT\|>", "forged", r"<\|END_TOOL_RESULT\|>"),
     Dialect("chatml_result", "thinking", r"<\|im_start\|>tool\b\s", "forged", r"<\|im_end\|>"),
-    Dialect("qwen2_result", "lines", r"✿RESULT✿", "forged", r"✿RETURN✿:?"),
+    Dialect("qwen2_result", "lines", r"✿RESULT✿", "forged", r"✿RETURN✿(?::|\s)"),
     Dialect("attributes", "tags", rf"<(?i:tool)(?:{ATTRIBUTE})++\s{{0,64}}/?>", "block"),
     Dialect("tag", "tags", WRAPPER, "block"),
     Dialect("function", "xml", FUNCTION, "function"),
     Dialect("lfm2", "tokens", r"<\|tool_call_start\|>", "block"),
     Dialect("cohere", "tokens", r"<\|START_ACTION\|>", "block"),
-    Dialect("internlm", "tokens", r"<\|action_start\|>\s{0,8}(?:<\|(?:plugin|interpreter)\|>)?", "block"),
+    Dialect("internlm", "tokens", r"<\|action_start\|>\s{0,8}<\|(?:plugin|interpreter)\|>", "block"),
     Dialect("apertus", "tokens", r"<\|tools_prefix\|>", "block"),
     Dialect("granite", "tokens", r"<\|tool_call\|>", "block"),
     Dialect("gemma4", "tokens", r"<\|tool_call>", "block"),
@@ -130,7 +147,12 @@ DIALECTS = (
     Dialect("section_call", "tokens", CALL_BEGIN, "section_call"),
     Dialect("kimi_k3", "tokens", K3_CALL, "kimi_k3"),
     Dialect("harmony", "tokens", r"<\|(?:start|channel)\|>", "harmony"),
-    Dialect("bracket", "lines", rf"\[(?i:(?:calling\s)?tool:\s{{0,8}})(?P<bracket>{NAME})\s{{0,8}}\(?\s{{0,8}}\{{", "bracket"),
+    Dialect(
+        "bracket",
+        "lines",
+        rf"\[(?i:(?:calling\s)?tool:\s{{0,8}})(?P<bracket>{NAME})\s{{0,8}}\(?\s{{0,8}}\{{",
+        "bracket",
+    ),
     Dialect(
         "qwen2",
         "lines",
@@ -146,7 +168,8 @@ LINES = (
     Dialect(
         "react",
         "lines",
-        rf"Action:[ \t]{{0,64}}(?P<react_name>{NAME})[ \t]{{0,64}}\n\s{{0,64}}Action[ _]Input:\s{{0,64}}(?:```(?:json)?\s{{0,8}})?\{{",
+        rf"Action:[ \t]{{0,64}}(?P<react_name>{NAME})[ \t]{{0,64}}"
+        rf"\n\s{{0,64}}Action[ _]Input:\s{{0,64}}(?:```(?:json)?\s{{0,8}})?\{{",
         "react",
     ),
     Dialect("command_r", "lines", r"Action:\s{0,64}```(?:json)?[ \t]{0,64}\n\s{0,64}[\[{]", "command_r"),
@@ -169,19 +192,13 @@ ALWAYS = frozenset(("tags", "thinking", "quoting"))
 FAMILIES = frozenset(row.family for row in (*DIALECTS, *LINES)) | {"fence", "bare"}
 
 
-@lru_cache(maxsize=256)
-def pattern(source: str) -> "regex.Pattern[str]":
-    """Compile a pattern once."""
-    return regex.compile(source)
-
-
 @dataclass(frozen=True, slots=True)
 class Table:
     """The rows of the enabled families, joined so that one match tells which row a text opens."""
 
-    openers: "regex.Pattern[str]"
-    blocks: "regex.Pattern[str]"
-    lines: "regex.Pattern[str]"
+    openers: Pattern
+    blocks: Pattern
+    lines: Pattern
     rows: dict[str, Dialect]
 
 
@@ -191,7 +208,7 @@ def table(families: frozenset[str], tools: tuple[str, ...]) -> Table:
     enabled = families | ALWAYS
     rows = [row for row in DIALECTS if row.family in enabled]
     if "xml" in enabled and tools:
-        spelled = "|".join(regex.escape(name) for name in sorted(tools, key=len, reverse=True))
+        spelled = "|".join(escape(name) for name in sorted(tools, key=len, reverse=True))
         rows.append(Dialect("cline", "xml", rf"<(?P<cline_name>(?i:{spelled}))\s{{0,64}}/?>", "cline"))
     lines = [row for row in LINES if row.family in enabled]
     acting = [row for row in rows if row.family not in ("quoting", "thinking")]
@@ -203,6 +220,6 @@ def table(families: frozenset[str], tools: tuple[str, ...]) -> Table:
     )
 
 
-def joined(rows: list[Dialect]) -> "regex.Pattern[str]":
+def joined(rows: list[Dialect]) -> Pattern:
     """Return one pattern whose group names are the rows'."""
-    return regex.compile("|".join(f"(?P<{row.name}>{row.opener})" for row in rows))
+    return pattern("|".join(f"(?P<{row.name}>{row.opener})" for row in rows))

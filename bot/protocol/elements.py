@@ -7,26 +7,44 @@ counts only if structure follows it; one that is missing is made up for only by 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import regex
-
 from bot.protocol.blocks import (
-    accept, after, attributes_of, blanks, broken, echo, opens_nested, recover, scan, swallow, truncated, values,
-)  # fmt: skip
+    accept,
+    after,
+    attributes_of,
+    blanks,
+    broken,
+    echo,
+    recover,
+    refuse,
+    scan,
+    swallow,
+    truncated,
+    values,
+)
 from bot.protocol.dialects import (
-    ATTRIBUTE, CLOSER, FUNCTION, M3, NAME, NS, PARAMETER, PIPE, VALUE, Dialect, pattern,
-)  # fmt: skip
-from bot.protocol.json_reader import Unreadable, read
-from bot.protocol.machine import Machine
+    ATTRIBUTE,
+    BLOCK_CLOSER,
+    CLOSER,
+    FUNCTION,
+    M3,
+    NAME,
+    NS,
+    PARAMETER,
+    VALUE,
+    Dialect,
+)
+from bot.protocol.json_reader import UnreadableError, read
+from bot.protocol.machine import MAX_EXCERPT, Machine
+from bot.protocol.patterns import Match, Pattern, escape, pattern
 from bot.protocol.schema_types import trimmed, typed, types_of, unescaped
-from bot.protocol.shapes import Asked, Refused, decoded, known
+from bot.protocol.shapes import Asked, RefusedError, known
 from bot.protocol.source import Wait
 
 FUNCTION_END = rf"{M3}</{NS}(?i:function|invoke)\s{{0,64}}>"
 PARAMETER_END = rf"{M3}</{NS}(?i:parameter|param)\s{{0,64}}>"
-BLOCK_END = rf"(?!{FUNCTION_END})(?:{CLOSER})"
-FUNCTION_NAME = regex.compile(rf"=\s*[\"']?({NAME})")
-LAST_TAG = regex.compile(r"</[\w:.\-]{1,64}>\s*\Z")
-ITEM = regex.compile(r"<(?P<close>/)?(?P<name>[\w.\-]+)>")
+FUNCTION_NAME = pattern(rf"=\s*[\"']?({NAME})")
+LAST_TAG = pattern(r"</[\w:.\-]{1,64}>\s*\Z")
+ITEM = pattern(r"<(?P<close>/)?(?P<name>[\w.\-]+)>")
 JSON_NEXT = pattern(r"\s{0,256}+\{")
 
 
@@ -47,7 +65,7 @@ class Style:
     opener: str
     closer: str
     end: str
-    block_end: str = BLOCK_END
+    block_end: str = BLOCK_CLOSER
     decodes: bool = False
     nested: bool = False
     marks: str = "<"
@@ -64,9 +82,9 @@ KIMI_K3 = Style(
     r"<\|close\|>call<\|sep\|>",
     block_end=r"<\|close\|>(?:tools|message)<\|sep\|>",
 )
-DSML_STRING = regex.compile(r"\sstring\s*=\s*[\"'](true|false)[\"']")
-KEY_ATTRIBUTE = regex.compile(rf"\s(?:name|key)\s*=\s*({VALUE})")
-TYPE_ATTRIBUTE = regex.compile(r"\stype\s*=\s*[\"'](\w+)[\"']")
+DSML_STRING = pattern(r"\sstring\s*=\s*[\"'](true|false)[\"']")
+KEY_ATTRIBUTE = pattern(rf"\s(?:name|key)\s*=\s*({VALUE})")
+TYPE_ATTRIBUTE = pattern(r"\stype\s*=\s*[\"'](\w+)[\"']")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +95,7 @@ class Given:
     mended: bool = False
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """The call can't be read on; everything has been said about it."""
 
 
@@ -126,7 +144,7 @@ def call_elements(m: Machine, row: Dialect, start: int, name: str, style: Style,
     kept = source.record()
     try:
         given = yield from arguments(m, start, name, style)
-    except Stopped:
+    except StoppedError:
         source.recorded(kept)
         return
     raw = opener + source.recorded(kept)
@@ -142,7 +160,7 @@ def give(m: Machine, row: Dialect, start: int, name: str, given: Given, raw: str
         return
     try:
         m.call(Asked(known(m.names, name), given.arguments, given.mended), start, row.name, repaired=False)
-    except Refused as refused:
+    except RefusedError as refused:
         m.problem(refused.code, refused.reason, str(refused), start, raw, refused.tool)
 
 
@@ -150,7 +168,7 @@ def arguments(m: Machine, start: int, name: str, style: Style) -> Wait[Given]:
     """Read arguments until the call ends.
 
     Raises:
-        Stopped: The call is cut or broken; the machine has been told.
+        StoppedError: The call is cut or broken; the machine has been told.
     """
     source = m.source
     tool = m.names.find(name)
@@ -172,38 +190,36 @@ def arguments(m: Machine, start: int, name: str, style: Style) -> Wait[Given]:
                 return Given(given, True)
             if cut or source.cut or (source.ended and not source.rest.strip()):
                 truncated(m, start, source.rest, name)
-                raise Stopped
-            yield from wrong_tag(m, start, name, style)
+                raise StoppedError
+            yield from wrong_tag(m, start, name)
+            raise StoppedError
         key, opener = key_of(found), found.group()
         source.take(len(opener))
         at = source.position
         raw, implied = yield from element_value(m, start, name, style, key, properties, given)
         mended = mended or implied
         if key in given:
-            m.problem("malformed", "duplicate_key", f"the argument {key!r} is there twice", at, opener + raw, name)
+            m.problem(
+                "malformed", "duplicate_key", f"the argument {key!r} is there twice", at, opener + raw, name
+            )
             yield from recover(m, start)
-            raise Stopped
+            raise StoppedError
         given[key] = argument(raw, properties.get(key), style, opener)
 
 
-def wrong_tag(m: Machine, start: int, name: str, style: Style) -> Wait[None]:
-    """Refuse what stands between arguments and is none.
-
-    Raises:
-        Stopped: Always.
-    """
+def wrong_tag(m: Machine, start: int, name: str) -> Wait[None]:
+    """Refuse what stands between arguments and is none."""
     source = m.source
     source.take((yield from blanks(m)))
-    found = source.rest[:40]
-    m.problem(
-        "malformed", "wrong_tag", f"expected an argument's tag or the end of the call, found {found!r}",
-        source.position, source.rest, name,
+    found = yield from source.ahead(40)
+    yield from refuse(
+        m, "wrong_tag", f"expected an argument's tag or the end of the call, found {found[:40]!r}",
+        source.position, "", name,
     )  # fmt: skip
     yield from recover(m, start)
-    raise Stopped
 
 
-def key_of(found: "regex.Match[str]") -> str:
+def key_of(found: Match) -> str:
     """Return the name an argument's opener gives."""
     groups = found.groupdict()
     if groups.get("key"):
@@ -220,21 +236,18 @@ def argument(raw: str, schema: object, style: Style, opener: str) -> object:
     if style.decodes:
         text = unescaped(text)
     flagged = DSML_STRING.search(opener)
-    if flagged and PIPE_MARK in opener:
+    if flagged and "DSML" in opener:
         return text if flagged.group(1) == "true" else as_json(text)
     if style is KIMI_K3 and (kind := TYPE_ATTRIBUTE.search(opener)) and schema is None:
         return text if kind.group(1) == "string" else as_json(text)
     return typed(text, schema)
 
 
-PIPE_MARK = "DSML"
-
-
 def as_json(text: str) -> object:
     """Return the JSON value a text holds, or the text."""
     try:
         return read(text.strip()).value
-    except Unreadable:
+    except UnreadableError:
         return text
 
 
@@ -248,10 +261,10 @@ def element_value(
         The value, and whether its close tag was missing.
 
     Raises:
-        Stopped: The message ended inside it, or a wrong tag closes it.
+        StoppedError: The message ended inside it, or a wrong tag closes it.
     """
     source = m.source
-    closer = pattern(style.closer.replace("{key}", regex.escape(key)))
+    closer = pattern(style.closer.replace("{key}", escape(key)))
     # What stands after a close tag that is no data.
     follows = pattern(
         rf"\s{{0,256}}+(?:(?P<end>{style.end})|(?P<block>{style.block_end})|(?P<more>{style.opener}))"
@@ -259,19 +272,17 @@ def element_value(
     opens = pattern(style.opener)
     ends = pattern(style.end)
     after_end = pattern(rf"\s{{0,256}}+(?:{style.block_end}|{FUNCTION})")
-    again = pattern(rf"\s{{0,256}}+(?:{style.closer.replace('{key}', regex.escape(key))})")
+    again = pattern(rf"\s{{0,256}}+(?:{style.closer.replace('{key}', escape(key))})")
     pieces: list[str] = []
     while True:
         source.steps += 1
-        mark = min(
-            (at for char in style.marks if (at := source.text.find(char, source.at)) >= 0), default=-1
-        )
+        mark = min((at for char in style.marks if (at := source.text.find(char, source.at)) >= 0), default=-1)
         end = mark if mark >= 0 else len(source.text)
         pieces.append(source.take(end - source.at))
         if mark < 0:
             if not (yield from source.more()):
                 truncated(m, start, "".join(pieces)[-60:], name)
-                raise Stopped
+                raise StoppedError
             continue
         found = yield from source.match(closer)
         if found is None and source.cut:
@@ -283,7 +294,7 @@ def element_value(
             if following is None and (source.cut or (source.ended and not source.rest[size:].strip())):
                 source.take(len(source.rest))
                 truncated(m, start, "".join(pieces)[-60:], name)
-                raise Stopped
+                raise StoppedError
             if following is not None and following["end"] is not None and style.end != CLOSER:
                 doubled = yield from source.match(again, size + len(following.group()))
                 if doubled is not None:
@@ -299,21 +310,21 @@ def element_value(
             wrong = LAST_TAG.search(value)
             if wrong or implied == "inline":
                 tag = wrong.group().strip() if wrong else "nothing"
-                m.problem(
-                    "malformed", "wrong_close", f"the argument {key!r} is closed by {tag!r}, not by its own tag",
-                    source.position, value[-40:] + source.rest[:20], name,
+                yield from refuse(
+                    m, "wrong_close", f"the argument {key!r} is closed by {tag!r}, not by its own tag",
+                    source.position, value, name,
                 )  # fmt: skip
                 yield from recover(m, start)
-                raise Stopped
+                raise StoppedError
             return value, True
         pieces.append(source.take(1))
 
 
 def implied_end(
-    m: Machine, opens: "regex.Pattern[str]", ends: "regex.Pattern[str]", after_end: "regex.Pattern[str]",
+    m: Machine, opens: Pattern, ends: Pattern, after_end: Pattern,
     pieces: list[str], key: str, properties: Mapping[str, object], given: Mapping[str, object],
 ) -> Wait[str]:  # fmt: skip
-    """Tell whether a value whose close tag is missing ends here: `line`, `inline` after a wrong tag, or not."""
+    """Tell whether a value without a close tag ends here: `line`, `inline` after a wrong tag, or not."""
     source = m.source
     before = ""
     for piece in reversed(pieces):
@@ -359,10 +370,11 @@ def kimi_k3(m: Machine, row: Dialect, opener: str) -> Wait[None]:
     begun = source.position
     scanned = yield from scan(m)
     if scanned.error is not None:
-        broken(m, scanned.error, begun, scanned.raw)
+        yield from source.ahead(MAX_EXCERPT)
+        broken(m, scanned.error, begun, scanned.raw + source.rest[:MAX_EXCERPT])
         yield from recover(m, start)
         return
-    ended = yield from source.match(pattern(r"\s{0,64}<\|close\|>json<\|sep\|>\s{0,64}"+ r"(?=<)"))
+    ended = yield from source.match(pattern(r"\s{0,64}<\|close\|>json<\|sep\|>\s{0,64}" + r"(?=<)"))
     if scanned.open or ended is None:
         truncated(m, start, scanned.raw, name)
         return
@@ -379,7 +391,7 @@ def cline(m: Machine, row: Dialect, opener: str) -> Wait[None]:
     written = opener.strip("</> \t\r\n")
     name = m.names.find(written)
     properties = m.names.properties(name)
-    style = child_style(tuple(properties), regex.escape(written), CLOSER)
+    style = child_style(tuple(properties), escape(written), CLOSER)
     begins = pattern(rf"\s{{0,256}}+(?:{style.opener}|{style.end}|\{{)")
     if name is None or opener.endswith("/>"):
         m.show(source.take(len(opener)))
@@ -390,14 +402,14 @@ def cline(m: Machine, row: Dialect, opener: str) -> Wait[None]:
         return
     source.take(len(opener))
     if begun is not None and begun.group().endswith("{"):
-        yield from values(m, row, start, name=name)
+        yield from values(m, row, start, name=name, own_end=style.end)
         return
     yield from call_elements(m, row, start, name, style, opener)
 
 
 def child_style(keys: tuple[str, ...], parent: str, block_end: str) -> Style:
     """Return the style whose argument tags are the arguments' names."""
-    spelled = "|".join(regex.escape(key) for key in sorted(keys, key=len, reverse=True)) or "(?!)"
+    spelled = "|".join(escape(key) for key in sorted(keys, key=len, reverse=True)) or r"[^\s\S]"
     return Style(
         rf"<(?P<key>{spelled})\s{{0,16}}>", r"</{key}\s{0,16}>", rf"</(?i:{parent})\s{{0,64}}>",
         block_end=block_end, decodes=True,
@@ -408,7 +420,9 @@ def m3_style(properties: Mapping[str, object]) -> Style:
     """Return MiniMax M3's style: every tag of the markup carries the prefix, so values can't be confused."""
     prefix = r"\]<\]minimax\[>\["
     return Style(
-        rf"(?:{prefix})<(?P<key>(?!/)[\w.\-]{{1,128}})>", rf"{prefix}</{{key}}>", rf"{prefix}</(?i:invoke|function)>",
+        rf"(?:{prefix})<(?P<key>[\w.\-]{{1,128}})>",
+        rf"{prefix}</{{key}}>",
+        rf"{prefix}</(?i:invoke|function)>",
         block_end=rf"{prefix}</{NS}(?i:tool_calls?)>", nested=True, marks="]",
     )  # fmt: skip
 
@@ -462,7 +476,7 @@ def children(m: Machine, row: Dialect, start: int) -> Wait[None]:
         if source.cut:
             truncated(m, start, source.rest)
             return
-        m.problem("malformed", "no_name", "the tool's name can't be read", start, source.rest)
+        yield from refuse(m, "no_name", "the tool's name can't be read", source.position, "")
         yield from recover(m, start)
         return
     name = named["name"]
@@ -475,7 +489,7 @@ def children(m: Machine, row: Dialect, start: int) -> Wait[None]:
             give(m, row, start, name, Given({}), name)
             m.hide(start, "call")
         else:
-            m.problem("malformed", "wrong_tag", "expected <parameters>", source.position, source.rest, name)
+            yield from refuse(m, "wrong_tag", "expected <parameters>", source.position, "", name)
             yield from recover(m, start)
         return
     source.take(len(opened.group()))
@@ -488,7 +502,8 @@ def children(m: Machine, row: Dialect, start: int) -> Wait[None]:
     begun = source.position
     scanned = yield from scan(m)
     if scanned.error is not None:
-        broken(m, scanned.error, begun, scanned.raw)
+        yield from source.ahead(MAX_EXCERPT)
+        broken(m, scanned.error, begun, scanned.raw + source.rest[:MAX_EXCERPT])
         yield from recover(m, start)
         return
     closed = yield from source.match(pattern(rf"\s{{0,256}}+</{opened['tag']}\s{{0,8}}>"))
@@ -506,8 +521,8 @@ def children(m: Machine, row: Dialect, start: int) -> Wait[None]:
 
 def wrong_close(m: Machine, start: int, name: str, tag: str) -> Wait[None]:
     """Refuse arguments that are closed by something else than their own tag."""
-    m.problem(
-        "malformed", "wrong_close", f"expected </{tag}>, found {m.source.rest[:40]!r}", m.source.position,
-        m.source.rest, name,
-    )  # fmt: skip
+    found = yield from m.source.ahead(40)
+    yield from refuse(
+        m, "wrong_close", f"expected </{tag}>, found {found[:40]!r}", m.source.position, "", name
+    )
     yield from recover(m, start)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A piece of what the person may read. Joined, the pieces are the input minus calls, markers and thinking."""
+    """A piece of what the person may read: joined, the message minus calls, markers and thinking."""
 
     text: str
 

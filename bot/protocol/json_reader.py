@@ -33,7 +33,7 @@ OPENERS = {"{": "}", "[": "]", "(": ")"}
 VALUE, FIRST, KEY, FIRST_KEY, COLON, AFTER = range(6)
 
 
-class Unreadable(ValueError):
+class UnreadableError(ValueError):
     """A value that must not be guessed.
 
     Attributes:
@@ -74,7 +74,7 @@ class Scanner:
 
     def __init__(self, *, calls: bool = False, tokens: bool = False, build: bool = False) -> None:
         self.done = False
-        self.error: Unreadable | None = None
+        self.error: UnreadableError | None = None
         self.used = 0
         self.string_start = 0
         self.in_string = False
@@ -136,7 +136,7 @@ class Scanner:
         return at
 
     def _fail(self, reason: str, message: str) -> int:
-        self.error = Unreadable(reason, message, self.used)
+        self.error = UnreadableError(reason, message, self.used)
         return 0
 
     def _token(self, text: str, at: int, ended: bool) -> int:
@@ -251,7 +251,7 @@ class Scanner:
             raw = text[at:end]
             try:
                 content = raw if self._quote in TOKENS else unescape(raw, self.repairs, self._calls)
-            except Unreadable as error:
+            except UnreadableError as error:
                 self.error = error
                 return end
         if self._expect in (KEY, FIRST_KEY):
@@ -283,6 +283,8 @@ class Scanner:
 
     def _word(self, text: str, at: int, ended: bool) -> int:
         word = WORD.match(text, at)
+        if word is None and text[at] in "+-" and at + 1 == len(text) and not ended:
+            return -1
         if word is None:
             return self._fail("unquoted", f"expected a value, found {text[at]!r}")
         end = word.end()
@@ -346,7 +348,7 @@ def unescape(raw: str, repairs: set[str], python: bool = False) -> str:
     """Return what a string means; escapes JSON doesn't know keep their backslash.
 
     Raises:
-        Unreadable: A `\\u` escape is half a character.
+        UnreadableError: A `\\u` escape is half a character.
     """
     if any(char < " " for char in raw):
         repairs.add("control characters")
@@ -366,7 +368,7 @@ def unescape(raw: str, repairs: set[str], python: bool = False) -> str:
                     repairs.add("escape")
                 pieces.append(LETTERS[mark])
             elif mark == "u":
-                raise Unreadable("bad_escape", "a \\u escape needs four hex digits", found.start())
+                raise UnreadableError("bad_escape", "a \\u escape needs four hex digits", found.start())
             else:
                 repairs.add("escape")
                 pieces.append("" if python and mark == "\n" else found.group())
@@ -375,7 +377,7 @@ def unescape(raw: str, repairs: set[str], python: bool = False) -> str:
     try:
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:
-        raise Unreadable("bad_escape", "a \\u escape is half a character", 0) from None
+        raise UnreadableError("bad_escape", "a \\u escape is half a character", 0) from None
 
 
 def read(text: str, *, calls: bool = False, tokens: bool = False, closed: bool = False) -> Reading:
@@ -387,7 +389,7 @@ def read(text: str, *, calls: bool = False, tokens: bool = False, closed: bool =
         closed: The block around it is closed, so missing brackets at its end may be added.
 
     Raises:
-        Unreadable: It is not one value, or reading it would take a guess.
+        UnreadableError: It is not one value, or reading it would take a guess.
     """
     strict = not (calls or tokens)
     if strict and (text.count("{") + text.count("[") <= MAX_DEPTH or shallow(text)):
@@ -405,13 +407,13 @@ def read(text: str, *, calls: bool = False, tokens: bool = False, closed: bool =
     if scanner.error:
         raise scanner.error
     if not scanner.done:
-        raise Unreadable(
+        raise UnreadableError(
             "string_open" if scanner.in_string else "incomplete",
             "a string never ends" if scanner.in_string else "the value is not complete",
             scanner.string_start if scanner.in_string else len(text),
         )
     if text[end:].strip():
-        raise Unreadable("trailing", f"text after the value: {text[end : end + 40].strip()!r}", end)
+        raise UnreadableError("trailing", f"text after the value: {text[end : end + 40].strip()!r}", end)
     repairs = scanner.repairs - ({"quotes"} if calls else set())
     return Reading(scanner.value, bool(repairs))
 

@@ -8,12 +8,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-import regex
-
 from bot.messages import ToolDefinition
 from bot.protocol.dialects import FAMILIES, NS, WORD, table
 from bot.protocol.events import Call, Event, Hidden, Problem, Text
 from bot.protocol.names import Names
+from bot.protocol.patterns import pattern
 from bot.protocol.shapes import Asked
 from bot.protocol.source import Source
 
@@ -22,7 +21,7 @@ MAX_HELD = 64 * 1024
 MAX_EXCERPT = 60
 WORD_JOINER = "\u2060"
 
-HINT = regex.compile(
+HINT = pattern(
     rf"<{NS}{WORD}\b[^>]{{0,400}}>\s{{0,64}}(?:[{{\[]|<[a-z])|<{NS}(?:function\s?=|invoke\s)\s?[\w\"']"
     r"|\[TOOL_CALLS\]\s?[\w\[{]|<[|｜](?:tool|START_ACTION|python_tag)"
 )
@@ -173,7 +172,7 @@ class Machine:
             "fence" in self.hinted and not self.outside_fence
         ):
             self.problem(
-                "malformed", "in_code", "the call stands inside a code block; send it outside of any code block",
+                "malformed", "in_code", "the call stands inside a code block; send it outside of one",
                 end, "",
             )  # fmt: skip
 
@@ -223,8 +222,12 @@ class Machine:
                 else:
                     self._give(
                         Problem(
-                            "truncated", f"more than {MAX_CALLS} calls in one message", "too_many_calls",
-                            event.start, "", event.name,
+                            "truncated",
+                            f"more than {MAX_CALLS} calls in one message",
+                            "too_many_calls",
+                            event.start,
+                            "",
+                            event.name,
                         )  # fmt: skip
                     )
 

@@ -2,18 +2,17 @@
 
 import re
 
-import regex
-
-from bot.protocol.dialects import Dialect, pattern
+from bot.protocol.dialects import Dialect
 from bot.protocol.machine import HINT, MAX_HELD, Machine
+from bot.protocol.patterns import Pattern, pattern
 from bot.protocol.source import Source, Wait
 
 MAX_SPAN = 2000
-RUN = regex.compile(r"`{1,2000}+[^`]")
+RUN = pattern(r"`{1,2000}+[^`]")
 TICKS_OR_LINE = re.compile(r"`+|\n")
-CLOSING_RUN = regex.compile(r"[ \t]{0,64}(`{3,1000}+|~{3,1000}+)[ \t]{0,64}\n")
+CLOSING_RUN = pattern(r"[ \t]{0,64}(`{3,1000}+|~{3,1000}+)[ \t]{0,64}\n")
 LINE_OF = {char: re.compile(rf"\n(?=[ \t]{{0,64}}(?:[{char}]|\Z))") for char in "`~"}
-FENCE_IN_LINE = regex.compile(r"`{3,1000}+[\w+\-]{0,30}+[ \t]{0,16}\n")
+FENCE_IN_LINE = pattern(r"`{3,1000}+[\w+\-]{0,30}+[ \t]{0,16}\n")
 
 
 def looks_like_call(text: str) -> bool:
@@ -21,7 +20,7 @@ def looks_like_call(text: str) -> bool:
     return HINT.search(text) is not None
 
 
-def until(source: Source, closer: "regex.Pattern[str]", pieces: list[str]) -> Wait[str | None]:
+def until(source: Source, closer: Pattern, pieces: list[str]) -> Wait[str | None]:
     """Read up to and past `closer`, putting what comes before it into `pieces`.
 
     Returns:

@@ -4,7 +4,7 @@ import html
 import re
 from collections.abc import Mapping
 
-from bot.protocol.json_reader import Unreadable, read
+from bot.protocol.json_reader import UnreadableError, read
 
 ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|#\d{1,6}|#x[0-9a-fA-F]{1,6});")
 INTEGER = re.compile(r"[-+]?\d{1,400}")
@@ -28,7 +28,7 @@ def typed(raw: str, schema: object) -> object:
         return None
     try:
         value = read(text).value
-    except Unreadable:
+    except UnreadableError:
         return raw
     fits = {
         "object": isinstance(value, dict),
@@ -63,7 +63,7 @@ def trimmed(raw: str) -> str:
 
 
 def unescaped(raw: str) -> str:
-    """Decode entities, but only in text that is escaped throughout: one raw `&`, `<` or `>` leaves all as is."""
+    """Decode entities, but only in text escaped throughout: one raw `&`, `<` or `>` leaves all as it is."""
     if "&" not in raw or "<" in raw or ">" in raw:
         return raw
     if raw.count("&") != len(ENTITY.findall(raw)):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from bot.protocol.json_reader import Unreadable, read
+from bot.protocol.json_reader import UnreadableError, read
 from bot.protocol.names import Names
 
 NAME_KEYS = ("name", "tool", "tool_name", "function", "action", "recipient_name", "function_name")
@@ -12,7 +12,7 @@ LIST_KEYS = ("tool_calls", "tool_uses")
 IGNORED = frozenset(("id", "type", "index", "call_id", "tool_call_id"))
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """A value that is no call that can run.
 
     Attributes:
@@ -41,14 +41,14 @@ def known(names: Names, written: str) -> str:
     """Return the tool's own name.
 
     Raises:
-        Refused: There is no such tool.
+        RefusedError: There is no such tool.
     """
     if not written.strip():
-        raise Refused("malformed", "no_name", "the call has no tool name")
+        raise RefusedError("malformed", "no_name", "the call has no tool name")
     found = names.find(written)
     if found is None:
         listed = ", ".join(sorted(names.tools)) or "none"
-        raise Refused(
+        raise RefusedError(
             "unknown", "unknown_tool", f"there is no tool {written[:60]!r}; the tools are: {listed}", written
         )
     return found
@@ -58,15 +58,15 @@ def calls_in(value: object, names: Names, *, depth: int = 0) -> Iterator[Asked]:
     """Yield the calls of a value in order; an element is looked at only when the one before was taken.
 
     Raises:
-        Refused: The next element is no call that can run.
+        RefusedError: The next element is no call that can run.
     """
     match value:
         case list(items):
             if not items and depth == 0:
-                raise Refused("malformed", "no_name", "the list holds no call")
+                raise RefusedError("malformed", "no_name", "the list holds no call")
             for item in items:
                 if not isinstance(item, dict):
-                    raise Refused("malformed", "not_a_call", f"not a call but {kind(item)} in the list")
+                    raise RefusedError("malformed", "not_a_call", f"not a call but {kind(item)} in the list")
                 yield from calls_in(item, names, depth=depth + 1)
         case dict(call):
             for key in LIST_KEYS:
@@ -75,14 +75,14 @@ def calls_in(value: object, names: Names, *, depth: int = 0) -> Iterator[Asked]:
                     return
             yield one_call(call, names)
         case _:
-            raise Refused("malformed", "not_a_call", f"a call is a JSON object, not {kind(value)}")
+            raise RefusedError("malformed", "not_a_call", f"a call is a JSON object, not {kind(value)}")
 
 
 def one_call(call: Mapping[str, object], names: Names) -> Asked:
     """Return the call an object means.
 
     Raises:
-        Refused: It has no name, an unknown one, or no arguments object.
+        RefusedError: It has no name, an unknown one, or no arguments object.
     """
     nested = call.get("function")
     if isinstance(nested, dict) and written_name(nested):
@@ -91,20 +91,18 @@ def one_call(call: Mapping[str, object], names: Names) -> Asked:
         return Asked(known(names, only[0]), only[1])
     key = next((key for key in NAME_KEYS if key in call), None)
     if key is None:
-        raise Refused("malformed", "no_name", 'the call has no "name"')
+        raise RefusedError("malformed", "no_name", 'the call has no "name"')
     written = call[key]
     if not isinstance(written, str):
-        raise Refused("malformed", "no_name", f'"{key}" must be a string, not {kind(written)}')
+        raise RefusedError("malformed", "no_name", f'"{key}" must be a string, not {kind(written)}')
     name = known(names, written)
     given = [key for key in ARGUMENT_KEYS if key in call]
     if len(given) > 1:
-        raise Refused("malformed", "two_arguments", f"both {given[0]!r} and {given[1]!r} are there", name)
+        raise RefusedError("malformed", "two_arguments", f"both {given[0]!r} and {given[1]!r} given", name)
     if not given:
         extra = [other for other in call if other != key and other not in IGNORED]
         if extra:
-            raise Refused(
-                "malformed", "no_arguments", f'{extra[0]!r} must stand inside "arguments"', name
-            )
+            raise RefusedError("malformed", "no_arguments", f'{extra[0]!r} belongs in "arguments"', name)
         return Asked(name, {})
     arguments, repaired = decoded(call[given[0]], name, names)
     return Asked(name, arguments, repaired)
@@ -114,7 +112,7 @@ def decoded(value: object, name: str, names: Names) -> tuple[Mapping[str, object
     """Return an arguments object, also from JSON text encoded up to twice; and whether it was mended.
 
     Raises:
-        Refused: It is no object. Arguments that can't be read never become `{}`.
+        RefusedError: It is no object. Arguments that can't be read never become `{}`.
     """
     repaired = False
     for _ in range(3):
@@ -122,21 +120,23 @@ def decoded(value: object, name: str, names: Names) -> tuple[Mapping[str, object
             return value, repaired
         if value is None or value == "":
             if names.required(name):
-                raise Refused("malformed", "arguments", '"arguments" is empty', name)
+                raise RefusedError("malformed", "arguments", '"arguments" is empty', name)
             return {}, repaired
         if not isinstance(value, str):
             break
         try:
             reading = read(value.strip())
-        except Unreadable as error:
-            raise Refused("malformed", error.reason, f'"arguments" can\'t be read: {error}', name) from None
+        except UnreadableError as error:
+            raise RefusedError(
+                "malformed", error.reason, f'"arguments" can\'t be read: {error}', name
+            ) from None
         value = reading.value
         repaired = repaired or reading.repaired
-    raise Refused("malformed", "arguments", f'"arguments" must be an object, not {kind(value)}', name)
+    raise RefusedError("malformed", "arguments", f'"arguments" must be an object, not {kind(value)}', name)
 
 
 def call_shaped(value: object) -> bool:
-    """Tell whether a value found without a tag may be meant as calls at all: name, arguments, no other key."""
+    """Tell whether an untagged value may be meant as calls at all: name, arguments, no other key."""
     match value:
         case list(items):
             return bool(items) and all(isinstance(item, dict) and call_shaped(item) for item in items)

@@ -8,7 +8,7 @@ not depend on how the message was cut up.
 from collections.abc import Generator
 from typing import TypeVar
 
-import regex
+from bot.protocol.patterns import Match, Pattern
 
 T = TypeVar("T")
 Wait = Generator[None, None, T]
@@ -91,9 +91,7 @@ class Source:
             pass
         return self.text[self.at : self.at + size]
 
-    def match(
-        self, pattern: "regex.Pattern[str]", offset: int = 0, limit: int = MAX_MARKER
-    ) -> Wait["regex.Match[str] | None"]:
+    def match(self, pattern: Pattern, offset: int = 0, limit: int = MAX_MARKER) -> Wait[Match | None]:
         """Match at `offset` from here, waiting while more text could still complete it.
 
         Patterns end in something definite, never in an optional part, so a match can't grow later.

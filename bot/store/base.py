@@ -4,7 +4,7 @@ Every write is durable when it returns (SQLite: WAL, synchronous=FULL) and all o
 Concurrent writes may share a commit. Times are seconds since the epoch.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -241,6 +241,10 @@ class Outbox(Protocol):
     """Effects that were decided on and must be seen."""
 
     async def enqueue(self, effects: Sequence[Effect], *, update_id: int | None = None) -> None: ...
+
+    def on_effects(self, listener: Callable[[], None]) -> None:
+        """Have `listener` called after each commit that may have stored effects. There is one listener."""
+        ...
 
     async def unsent(self, after: int = 0) -> list[StoredEffect]:
         """Return effects not yet wholly sent with an id above `after`, oldest first."""

@@ -87,7 +87,7 @@ async def pending(face: "TelegramFace", asked: Asked) -> str:
                 f"card:{approval.id}:{here.chat_id}:{asked.update_id}",
                 here,
                 "card",
-                {"approval": approval.id},
+                {"approval_id": approval.id},
             )
             for approval in approvals
         ]

@@ -19,7 +19,6 @@ from bot.store.base import Approval, Effect, Status, Store, StoredUpdate
 from bot.telegram import inbound
 from bot.telegram.cards import Press, Verb, read_press
 from bot.telegram.commands import COMMANDS, Asked
-from bot.telegram.outbox import Outbox
 from bot.telegram.people import People
 from bot.telegram.progress import Progress
 from bot.telegram.send_gate import SendGate
@@ -41,7 +40,6 @@ class TelegramFace:
         store: Store,
         lanes: Lanes,
         gate: SendGate,
-        outbox: Outbox,
         people: People,
         status: StatusPage,
         language: str,
@@ -56,7 +54,6 @@ class TelegramFace:
         self._agent = agent
         self._lanes = lanes
         self._gate = gate
-        self._outbox = outbox
         self._now = now
         self._strangers: set[int] = set()
         app.add_handler(MessageHandler(filters.StatusUpdate.MIGRATE, self._on_migration))
@@ -164,7 +161,6 @@ class TelegramFace:
             {"text": text, "reply_to": asked.message.message_id},
         )
         await self.store.enqueue([effect], update_id=asked.update_id)
-        self._outbox.wake()
 
     async def _answers_a_card(self, update_id: int, message: Message, user_id: int) -> bool:
         """Deal with what is said to an open question; return whether it was."""
@@ -236,8 +232,8 @@ class TelegramFace:
             shown = [card for chat_id, card in approval.cards if chat_id == message.chat_id]
             if shown and message.message_id < min(shown):
                 return False
-            if not shown and message.date.timestamp() <= approval.created_at:
-                return False
+            if not shown and message.date.timestamp() + 1 <= approval.created_at:
+                return False  # Telegram's times are whole seconds
         return True
 
     async def _explain_wait(self, conversation: Conversation, message: Message, user_id: int) -> None:
@@ -253,7 +249,6 @@ class TelegramFace:
                 },
             )
             await self.store.enqueue([effect])
-            self._outbox.wake()
 
     # ── turns ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -273,8 +268,6 @@ class TelegramFace:
                 await self._agent.stop(conversation, "failed_inside")
                 await self._say(conversation, "failed_here", update_id)
                 return
-            finally:
-                self._outbox.wake()
         if isinstance(outcome, Paused):
             self._lanes.wake(conversation)
 
@@ -294,7 +287,6 @@ class TelegramFace:
             if job.update_id is not None:
                 await self.store.finish_update(job.update_id, "dropped by /stop")
         ended = await self._agent.stop(conversation)
-        self._outbox.wake()
         return ran or ended, [job.label for job in dropped if job.update_id is not None]
 
     # ── questions ──────────────────────────────────────────────────────────────────────────────────────
@@ -348,8 +340,9 @@ class TelegramFace:
             if here not in known.cards:
                 await self.store.card_sent(known.id, *here)
             key = f"card_update:{known.id}:pressed:{update_id}"
-            await self.store.enqueue([Effect(key, known.conversation, "card_update", {"approval": known.id})])
-            self._outbox.wake()
+            await self.store.enqueue(
+                [Effect(key, known.conversation, "card_update", {"approval_id": known.id})]
+            )
 
     async def _decide(
         self, approval: Approval, status: Status, message: Message, update_id: int, reason: str = ""
@@ -370,7 +363,6 @@ class TelegramFace:
 
     def _go_on(self, approval: Approval) -> None:
         """A question was decided: show it, and advance the conversation it holds."""
-        self._outbox.wake()
         self._advance(approval.conversation)
 
     async def _ask_again(self, update_id: int, query: CallbackQuery, approval_id: str) -> None:
@@ -406,7 +398,6 @@ class TelegramFace:
             f"say:{key}:{update_id}", where, "notice", {"text": say(self.language, key, **values)}
         )
         await self.store.enqueue([effect], update_id=update_id)
-        self._outbox.wake()
 
     async def _toast(self, update_id: int, query: CallbackQuery, key: str, *, alert: bool = False) -> None:
         await self._answer(query, say(self.language, key), alert=alert)

@@ -123,7 +123,7 @@ def convert_markdown(source: str) -> tuple[str, list[Span]]:
     except BaseException:  # a panic of the Rust parser is no Exception, and an answer must still arrive
         return source, []
     spans = _spans(text, entities, reveal)
-    # "```ls -la" and nothing under it: the code went for the language of an empty block.
+    # "```ls -la" and nothing under it: the code was taken for the language of an empty block.
     spans += [
         Span(segment.text_start, segment.text_start, "pre", segment.language.translate(reveal))
         for segment in segments
@@ -211,7 +211,7 @@ def _mended(text: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
                 continue
             case "text_link":
                 linked = end
-            case "pre" if start == end:
+            case "pre" if not text[start:end].strip():
                 inserts.append((start, 2, detail))
                 detail = ""
             case "pre":

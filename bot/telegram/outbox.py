@@ -12,7 +12,7 @@ arrived. What the mark means when nothing more is known:
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -26,7 +26,7 @@ from telegram import (
     MessageEntity,
     ReplyParameters,
 )
-from telegram.error import BadRequest, ChatMigrated, Forbidden, NetworkError, TelegramError, TimedOut
+from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, NetworkError, TelegramError
 
 from bot.messages import Conversation
 from bot.store.base import Status, Store, StoredEffect
@@ -42,6 +42,8 @@ ROOM = 3900
 """UTF-16 units of a message, so that the mark of a repeat still fits into Telegram's 4096."""
 RETRY_PAUSES = (0.5, 1, 2, 5, 10, 30)
 """Seconds between tries of what surely did not arrive; the last one repeats."""
+RESEND_PAUSE = 1.0
+"""Seconds before the one resend: at once, it would most likely meet the same trouble."""
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 
@@ -66,6 +68,7 @@ class Outbox:
     Args:
         undeliverable: Told of a card that can't be shown to anybody, by its approval id.
         migrated: Told that a chat has a new id, before the effect is sent there.
+        card_shown: Told of a card that has just appeared, by the conversation of its question.
     """
 
     def __init__(
@@ -77,6 +80,7 @@ class Outbox:
         language: str,
         undeliverable: Callable[[str], Awaitable[None]],
         migrated: Callable[[int, int], Awaitable[None]],
+        card_shown: Callable[[Conversation], None],
     ) -> None:
         self._bot = bot
         self._store = store
@@ -84,14 +88,12 @@ class Outbox:
         self._language = language
         self._undeliverable = undeliverable
         self._migrated = migrated
+        self._card_shown = card_shown
         self._woken = asyncio.Event()
         self._seen = 0
         self._queues: dict[int, deque[StoredEffect]] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
-
-    def wake(self) -> None:
-        """Say that the store may hold new effects."""
-        self._woken.set()
+        store.on_effects(self._woken.set)
 
     async def run(self) -> None:
         """Send what is stored and what comes, until cancelled. Other conversations never wait for one."""
@@ -100,9 +102,7 @@ class Outbox:
             while True:
                 await self._woken.wait()
                 self._woken.clear()
-                for stored in await self._store.unsent(self._seen):
-                    self._seen = max(self._seen, stored.id)
-                    self._take(stored)
+                await self._collect()
         finally:
             tasks = list(self._tasks.values())
             for task in tasks:
@@ -111,11 +111,15 @@ class Outbox:
 
     async def flush(self, timeout: float) -> None:
         """Wait until what is stored now is sent, or for so many seconds."""
-        for stored in await self._store.unsent(self._seen):
-            self._seen = max(self._seen, stored.id)
-            self._take(stored)
+        await self._collect()
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()), timeout=timeout)
+
+    async def _collect(self) -> None:
+        for stored in await self._store.unsent(self._seen):
+            if stored.id > self._seen:  # `run` and `flush` may have asked at the same time
+                self._seen = stored.id
+                self._take(stored)
 
     def _take(self, stored: StoredEffect) -> None:
         chat_id = stored.effect.conversation.chat_id
@@ -128,7 +132,7 @@ class Outbox:
         while queue:
             stored = queue.popleft()
             try:
-                await self._deliver(stored)
+                await self._deliver(stored, queue)
             except ChatMigrated as exc:
                 await self._migrated(chat_id, exc.new_chat_id)
                 waiting = {stored.id, *(effect.id for effect in queue)}
@@ -141,18 +145,26 @@ class Outbox:
                 await self._give_up(stored, f"{type(exc).__name__}: {exc}")
         del self._tasks[chat_id], self._queues[chat_id]
 
-    async def _deliver(self, stored: StoredEffect) -> None:
+    async def _deliver(self, stored: StoredEffect, queue: Collection[StoredEffect]) -> None:
         effect = stored.effect
         if effect.kind == "card_update":
-            await self._update_cards(str(effect.payload["approval"]))
+            # A later change shows what this one would have shown.
+            if not any(
+                later.effect.kind == "card_update" and later.effect.payload == effect.payload
+                for later in queue
+            ):
+                await self._update_cards(str(effect.payload["approval_id"]))
             await self._store.part_sent(stored.id, 0, last=True)
             return
         if effect.kind == "card":
-            approval = await self._store.approval(str(effect.payload["approval"]))
+            approval = await self._store.approval(str(effect.payload["approval_id"]))
             if approval is None or (approval.status is not Status.PENDING and not stored.sent):
                 await self._store.give_up(stored.id, "decided before it was shown")
                 return
         parts = await self._parts(stored)
+        if len(stored.sent) >= len(parts):
+            await self._store.give_up(stored.id, "nothing to see")
+            return
         unsure, resent = stored.unsure, stored.resent
         for index in range(len(stored.sent), len(parts)):
             last = index == len(parts) - 1
@@ -160,11 +172,11 @@ class Outbox:
             unsure = resent = False
             writes = [self._store.part_sent(stored.id, message_id, last=last)]
             if last and effect.kind == "card" and message_id:
-                approval_id = str(effect.payload["approval"])
+                approval_id = str(effect.payload["approval_id"])
                 writes.append(self._store.card_sent(approval_id, parts[index].chat_id, message_id))
             await asyncio.gather(*writes)
         if effect.kind == "card":
-            await self._catch_up(str(effect.payload["approval"]))
+            await self._catch_up(str(effect.payload["approval_id"]))
 
     async def _send(self, stored: StoredEffect, part: Part, *, unsure: bool, resent: bool) -> int:
         """Send one part; return its message id, 0 when only its arrival is known."""
@@ -185,7 +197,10 @@ class Outbox:
                     raise
                 log.warning("telegram refuses the formatting, sending it plain: %s", exc)
                 bare = True
-            except (TimedOut, NetworkError) as exc:
+            except (ChatMigrated, Forbidden):
+                await self._store.not_sent(stored.id)
+                raise
+            except TelegramError as exc:
                 match fate(exc):
                     case "not sent":
                         await self._store.not_sent(stored.id)
@@ -201,6 +216,7 @@ class Outbox:
                         return 0
                     case _:
                         log.warning("the connection broke while sending; sending once more: %s", exc)
+                        await asyncio.sleep(RESEND_PAUSE)
                         again = True
             else:
                 return message.message_id
@@ -228,14 +244,21 @@ class Outbox:
                 name = str(payload.get("name") or path.name)
                 return [self._file(where, content, name, "", Priority.ANSWER)]
             case "card":
-                return await self._card_parts(where, str(payload["approval"]))
+                return await self._card_parts(where, str(payload["approval_id"]))
         raise ValueError(f"unknown kind of effect {effect.kind!r}")
 
     async def _card_parts(self, where: Conversation, approval_id: str) -> list[Part]:
         approval = await self._store.approval(approval_id)
         assert approval is not None
-        text, buttons = cards.card(approval, self._language)
-        parts = [self._text(where, text, Priority.APPROVAL, buttons=buttons)]
+
+        async def send(*, again: bool, bare: bool) -> Message:
+            # As it stands when its turn comes: buttons of a decided question must never be seen.
+            now = await self._store.approval(approval_id)
+            text, buttons = cards.card(now or approval, self._language)
+            part = self._text(where, text, Priority.APPROVAL, buttons=buttons)
+            return await part.send(again=again, bare=bare)
+
+        parts = [Part(where.chat_id, Priority.APPROVAL, send)]
         if cards.too_long(approval):
             # The buttons come only after the whole text has arrived.
             whole = approval.command.encode("utf-8", "replace")
@@ -246,8 +269,11 @@ class Outbox:
     async def _catch_up(self, approval_id: str) -> None:
         """A question decided while its card was on its way: the card must not keep live buttons."""
         approval = await self._store.approval(approval_id)
-        if approval is not None and approval.status is not Status.PENDING:
+        if approval is None:
+            return
+        if approval.status is not Status.PENDING:
             await self._update_cards(approval_id)
+        self._card_shown(approval.conversation)
 
     async def _update_cards(self, approval_id: str) -> None:
         approval = await self._store.approval(approval_id)
@@ -270,14 +296,15 @@ class Outbox:
 
     async def _edit(self, chat_id: int, edit: Callable[[], Awaitable[object]]) -> None:
         """Edits may repeat: try until Telegram has an opinion."""
+        in_group = chat_id < 0  # where edits count against the limit
         for pause in (*RETRY_PAUSES, 0):
             try:
-                await self._gate.run(chat_id, Priority.APPROVAL, edit)
+                await self._gate.run(chat_id, Priority.APPROVAL, edit, counts=in_group)
             except BadRequest as exc:
                 if "not modified" not in str(exc):
                     log.warning("a card can't be brought up to date: %s", exc)
                 return
-            except Forbidden as exc:
+            except (Forbidden, ChatMigrated) as exc:
                 log.warning("a card can't be brought up to date: %s", exc)
                 return
             except NetworkError as exc:
@@ -334,8 +361,15 @@ class Outbox:
 
     async def _give_up(self, stored: StoredEffect, error: str) -> None:
         await self._store.give_up(stored.id, error)
-        if stored.effect.kind == "card":
-            await self._undeliverable(str(stored.effect.payload["approval"]))
+        if stored.effect.kind != "card":
+            return
+        approval_id = str(stored.effect.payload["approval_id"])
+        approval = await self._store.approval(approval_id)
+        others = (other.effect for other in await self._store.unsent())
+        if any(o.kind == "card" and o.payload["approval_id"] == approval_id for o in others):
+            return  # somebody else may still get to see it
+        if approval is not None and not approval.cards:
+            await self._undeliverable(approval_id)
 
 
 def reply(where: Conversation, message_id: object) -> ReplyParameters | None:
@@ -353,6 +387,8 @@ def marked(rendered: Rendered, mark: str) -> Rendered:
 
 def fate(exc: TelegramError) -> str:
     """Return what became of a request that got no answer: `not sent`, `sent` or `unknown`."""
+    if isinstance(exc, InvalidToken):
+        return "not sent"  # the poller will say so, and end the process
     match exc.__cause__:
         case httpx.ConnectError() | httpx.ConnectTimeout() | httpx.PoolTimeout():
             return "not sent"

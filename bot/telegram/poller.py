@@ -8,6 +8,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from telegram import Bot
 from telegram.error import (
@@ -93,7 +94,7 @@ class Poller:
             self.last_poll = self._last_end = self._now()
             await self._take(updates)
 
-    async def _poll(self) -> Sequence[dict[str, object]]:
+    async def _poll(self) -> Sequence[dict[str, Any]]:
         arguments: dict[str, object] = {
             "timeout": int(self._timeout),
             "limit": LIMIT,
@@ -107,15 +108,18 @@ class Poller:
             result = await self._bot.do_api_request(
                 "getupdates", api_kwargs=arguments, read_timeout=self._timeout + self._grace
             )
-        return result if isinstance(result, list) else []
+        found = result if isinstance(result, list) else []
+        updates = [u for u in found if isinstance(u, dict) and isinstance(u.get("update_id"), int)]
+        if not updates and result != []:
+            raise TelegramError("its answer holds no updates")
+        return updates
 
-    async def _take(self, updates: Sequence[dict[str, object]]) -> None:
+    async def _take(self, updates: Sequence[dict[str, Any]]) -> None:
         if not updates:
             return
         stored = [
-            StoredUpdate(update_id, json.dumps(update, ensure_ascii=False))
+            StoredUpdate(int(update["update_id"]), json.dumps(update, ensure_ascii=False))
             for update in updates
-            if isinstance(update_id := update.get("update_id"), int)
         ]
         while True:
             try:

@@ -92,6 +92,7 @@ class SendGate:
         self._overall = Bucket(self._rates.overall, max(1.0, self._rates.overall))
         self._chats: dict[int, Chat] = {}
         self._order = itertools.count()
+        self._left: set[asyncio.Task[None]] = set()
 
     async def run(
         self,
@@ -126,6 +127,21 @@ class SendGate:
         result: T = await sending.done
         return result
 
+    def leave(
+        self, chat_id: int, priority: Priority, send: Callable[[], Awaitable[object]], *, counts: bool = True
+    ) -> None:
+        """Have something sent that nobody waits for; when it fails, only the log says so."""
+
+        async def left() -> None:
+            try:
+                await self.run(chat_id, priority, send, counts=counts)
+            except TelegramError as exc:
+                log.info("something nobody waited for was not sent: %s", exc)
+
+        task = asyncio.create_task(left())
+        self._left.add(task)
+        task.add_done_callback(self._left.discard)
+
     async def answer(self, send: Callable[[], Awaitable[object]]) -> None:
         """Answer a callback query: at once, as good as possible, whatever the state of its chat."""
         try:
@@ -140,7 +156,7 @@ class SendGate:
 
     async def close(self) -> None:
         """Stop sending; what still waits is cancelled."""
-        tasks = [chat.task for chat in self._chats.values() if chat.task]
+        tasks = [*self._left, *(chat.task for chat in self._chats.values() if chat.task)]
         for chat in self._chats.values():
             for _, _, sending in chat.waiting:
                 sending.done.cancel()

@@ -164,7 +164,7 @@ class _Page:
         return None
 
     def grapheme_start(self, start: int, end: int) -> int:
-        import regex  # type: ignore[import-untyped]  # most texts never need it
+        import regex  # most texts never need it
 
         # Near the end is enough, but pairs of flag letters are counted from the first of a run.
         near = run = max(start, end - LONG_GRAPHEME)

@@ -243,9 +243,7 @@ class Commands:
         return True
 
     async def _drain(self, run: _Run) -> None:
-        # What the shell itself printed is in the pipe by now: one pipe full at most.
-        for pipe in list(run.pipes):
-            self._read(run, pipe)
+        # What the shell itself printed is in the pipe by now, and is read before anything is waited for.
         if run.pipes:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(DRAIN):
@@ -269,8 +267,6 @@ class Commands:
 
     def _forget(self, run: _Run) -> None:
         run.family.reap()
-        for pipe in list(run.pipes):
-            self._read(run, pipe)
         self._close(run)
         if task := self._left.pop(run, None):
             task.cancel()

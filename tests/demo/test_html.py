@@ -48,7 +48,7 @@ def test_html_gives_text_and_entities(source: str, text: str, found: object) -> 
         ("<span>x</span>", 'Tag "span" must have class "tg-spoiler" at byte offset 0'),
         ("<a href=x!y>t</a>", "Unexpected end of name token at byte offset 8"),
         ("<a =x>t</a>", 'Empty attribute name in the tag "a" at byte offset 0'),
-        ("<a href", "Unclosed start tag at byte offset 0"),
+        ("<a href", 'Unclosed start tag "a" at byte offset 0'),
         ("<a href ", 'Unclosed start tag "a" at byte offset 0'),
         ('<a href="x', "Unclosed start tag at byte offset 0"),
     ],

@@ -1,4 +1,4 @@
-"""MarkdownV2 and Markdown: https://core.telegram.org/bots/api#markdownv2-style, errors of facts/telegram §3.1."""
+"""https://core.telegram.org/bots/api#markdownv2-style, with the errors of facts/telegram §3.1."""
 
 from typing import Any
 

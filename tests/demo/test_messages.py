@@ -8,8 +8,8 @@ from bot.demo import Emulator, Person
 from tests.demo.bare import BareBot
 
 NOT_MODIFIED = (
-    "Bad Request: message is not modified: specified new message content and reply markup are exactly the same "
-    "as a current content and reply markup of the message"
+    "Bad Request: message is not modified: specified new message content and reply markup are exactly the "
+    "same as a current content and reply markup of the message"
 )
 KEYBOARD: dict[str, Any] = {"inline_keyboard": [[{"text": "A", "callback_data": "a"}]]}
 

@@ -1,4 +1,7 @@
-"""getUpdates: offsets, lives, long poll, conflicts (facts/telegram §3.2, §3.3; core.telegram.org/bots/api#getupdates)."""
+"""getUpdates: offsets, lives, long poll, conflicts: facts/telegram §3.2, §3.3.
+
+https://core.telegram.org/bots/api#getupdates
+"""
 
 import asyncio
 import time

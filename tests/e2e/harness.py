@@ -127,7 +127,7 @@ async def town(
     (folder / "work").mkdir(exist_ok=True)
     async with serve(emulator) as telegram, serve_model(model) as models:
         environment = {
-            "PATH": os.environ["PATH"],
+            "PATH": os.environ["PATH"], "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
             "HOME": str(folder),
             "TELEGRAM_BOT_TOKEN": emulator.token,
             "TELEGRAM_API_URL": telegram,
@@ -195,8 +195,8 @@ def puppet(request: ModelRequest) -> Reply:
     """
     asked = request.last_user_text
     if request.results:
-        bodies = [result.text for result in request.results]
-        return Reply("It came to:\n" + "\n".join(bodies))
+        states = ["an error" if result.is_error else "a result" for result in request.results]
+        return Reply(f"It came to {' and '.join(states)}.")
     if found := re.search(r"\brun (.+)", asked, re.DOTALL):
         return Reply("", [shell(command) for command in found[1].split(" || then || ")])
     if found := re.search(r"\bsay (.+)", asked, re.DOTALL):

@@ -12,7 +12,15 @@ from bot.llm.anthropic import Anthropic
 from bot.llm.base import LLMClient, LLMResponse, Prompt, TextDelta
 from bot.llm.openai_chat import OpenAIChat
 from bot.llm.text_tools import TextTools
-from bot.messages import AssistantMessage, Message, ToolCall, ToolDefinition, ToolResult, UserMessage
+from bot.messages import (
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolDefinition,
+    ToolResult,
+    Usage,
+    UserMessage,
+)
 
 NATIVE = ["openai", "anthropic"]
 ALL = [*NATIVE, "openai as text", "anthropic as text"]
@@ -120,3 +128,22 @@ async def hear(client: LLMClient, prompt: Prompt | None = None) -> Heard:
     [response] = responses
     assert "".join(deltas) == response.message.text
     return Heard(deltas, response)
+
+
+class Scripted:
+    """A client that plays tries: each a list of deltas, then an error or nothing for a whole reply."""
+
+    def __init__(self, *tries: Sequence[str | Exception], native: bool = True) -> None:
+        self.supports_native_tools = native
+        self._tries = list(tries)
+        self.prompts: list[Prompt] = []
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[TextDelta | LLMResponse]:
+        self.prompts.append(prompt)
+        said = ""
+        for event in self._tries.pop(0):
+            if isinstance(event, Exception):
+                raise event
+            said += event
+            yield TextDelta(event)
+        yield LLMResponse(AssistantMessage(said), Usage(1, 2), model="scripted")

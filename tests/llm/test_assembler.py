@@ -144,9 +144,9 @@ def test_a_whole_object_replaces_the_pieces_before_it() -> None:
     "pieces", [["{}", '{"x":', "1}"], ['{"x":1}', '{"x":1}'], ["", '{"x":1}'], [None, '{"x":1}']]
 )
 def test_placeholders_and_repetitions_add_nothing(pieces: list[str | None]) -> None:
-    calls = put_together(
-        {"index": 0, "id": "a", "name": "uptime"}, *({"index": 0, "arguments": piece} for piece in pieces)
-    )
+    fragments: list[Fragment] = [{"index": 0, "arguments": piece} for piece in pieces]
+
+    calls = put_together({"index": 0, "id": "a", "name": "uptime"}, *fragments)
 
     assert calls == [A]
 

@@ -30,6 +30,9 @@ def test_a_last_event_without_its_blank_line_still_counts() -> None:
 def test_a_line_without_end_is_refused_before_it_fills_the_memory() -> None:
     decoder = EventDecoder()
 
-    with pytest.raises(LLMMalformed):
+    def feed_for_ever() -> None:
         for _ in range(MAX_EVENT // 65536 + 2):
             decoder.feed(b"x" * 65536)
+
+    with pytest.raises(LLMMalformed):
+        feed_for_ever()

@@ -1,7 +1,12 @@
 """Effects are seen once: stored before they are sent, closed when they arrived (invariant 8)."""
 
-from bot.store.base import Effect, Store, StoredEffect, StoredUpdate
-from tests.store.samples import HERE, TOPIC, answer
+import asyncio
+from collections.abc import Awaitable
+from contextlib import suppress
+
+from bot.messages import UserMessage
+from bot.store.base import Effect, Status, Store, StoredEffect, StoredUpdate
+from tests.store.samples import ANN, ASKED, HERE, TOPIC, answer, card, question
 from tests.store.second_process import SecondProcess
 
 
@@ -50,6 +55,26 @@ async def test_enqueue_finishes_its_update(store: Store) -> None:
     await store.enqueue([answer()], update_id=10)
 
     assert await store.inbox_size() == 0
+
+
+async def test_the_listener_hears_of_effects_once_they_can_be_read(store: Store) -> None:
+    heard = asyncio.Event()
+    store.on_effects(heard.set)
+
+    async def hears(write: Awaitable[object]) -> bool:
+        heard.clear()
+        await write
+        with suppress(TimeoutError):
+            await asyncio.wait_for(heard.wait(), timeout=0.2)
+        return heard.is_set()
+
+    assert await hears(store.enqueue([answer("k1")]))
+    assert await hears(store.append(HERE, [UserMessage("go")], effects=[answer("k2")]))
+    assert await hears(store.ask([question("a1", "c1"), question("a2", "c2")], [card("a1"), card("a2")]))
+    assert await hears(store.decide("a1", Status.APPROVED, at=ASKED, by=ANN))
+    assert await hears(store.finish_approval("c1", "exit 0"))
+    assert await hears(store.expire(ASKED + 1800))
+    assert not await hears(store.append(HERE, [UserMessage("go on")]))
 
 
 async def test_unsent_after_an_id_gives_only_the_newer(store: Store) -> None:

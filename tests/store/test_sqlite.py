@@ -112,10 +112,11 @@ async def test_one_append_is_one_commit(store: SqliteStore, path: Path) -> None:
     assert commits(path) - before == 1
 
 
-async def test_expiring_nothing_costs_no_commit(store: SqliteStore, path: Path) -> None:
+async def test_a_write_that_changes_nothing_costs_no_commit(store: SqliteStore, path: Path) -> None:
     before = commits(path)
 
     await store.expire(ASKED)
+    await store.finish_update(99)
 
     assert commits(path) == before
 
@@ -151,11 +152,13 @@ async def test_cancelling_a_wait_does_not_break_the_commit(store: SqliteStore) -
 
 async def test_what_is_queued_at_the_end_is_still_committed(path: Path) -> None:
     async with SqliteStore.open(path) as store:
-        writes = [asyncio.create_task(store.append(HERE, [UserMessage(str(n))])) for n in range(20)]
+        slow = asyncio.create_task(store._db.write(lambda db: time.sleep(0.2)))
+        await asyncio.sleep(0.05)
+        queued = asyncio.create_task(store.append(HERE, [UserMessage("in the next commit")]))
         await asyncio.sleep(0)
 
-    await asyncio.gather(*writes)
-    assert rows(path, "SELECT count(*) FROM messages") == [(20,)]
+    await asyncio.gather(slow, queued)
+    assert rows(path, "SELECT count(*) FROM messages") == [(1,)]
 
 
 async def test_a_closed_store_says_so(path: Path) -> None:
@@ -198,6 +201,35 @@ async def test_a_write_waits_for_another_process(store: SqliteStore, path: Path)
 
     assert waited
     assert list(await store.load(HERE)) == [UserMessage("patient")]
+
+
+async def test_writes_that_waited_too_long_fail_together_and_the_next_succeeds(
+    store: SqliteStore, path: Path
+) -> None:
+    await store._db.write(lambda db: db.execute("PRAGMA busy_timeout = 50").fetchone())
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+
+        ended = await asyncio.gather(
+            *(store.append(HERE, [UserMessage(str(n))]) for n in range(20)), return_exceptions=True
+        )
+
+    assert {str(end) for end in ended} == {f"cannot write {str(path)!r}: database is locked"}
+    await store.append(HERE, [UserMessage("after")])
+    assert list(await store.load(HERE)) == [UserMessage("after")]
+
+
+async def test_a_listener_that_raises_spoils_no_write(store: SqliteStore) -> None:
+    loop = asyncio.get_running_loop()
+    heard: list[object] = []
+    loop.set_exception_handler(lambda _, context: heard.append(context["exception"]))
+    store.on_effects(lambda: [].pop())
+
+    await asyncio.gather(*(store.enqueue([answer(f"k{n}")]) for n in range(3)))
+    await store.append(HERE, [UserMessage("after")])
+
+    assert [type(error) for error in heard] == [IndexError]
+    assert await store.outbox_size() == 3
 
 
 async def test_a_file_that_is_no_database_is_set_aside_whole(path: Path, clock: SettableClock) -> None:
@@ -301,6 +333,29 @@ async def test_the_json_of_handled_updates_is_forgotten_after_two_weeks(
 
         assert kept == [(1, None), (2, "raw 2"), (3, "raw 3"), (4, "raw 4")]
         assert await store.receive([StoredUpdate(1, "raw 1")], at=clock()) == []
+
+
+async def test_a_migrated_chat_keeps_what_was_already_sent_where_it_was_sent(
+    store: SqliteStore, path: Path
+) -> None:
+    await store.enqueue([answer("k1"), answer("k2")])
+    [first, _] = await store.unsent()
+    await store.part_sent(first.id, 9, last=True)
+    await store.claim(HERE, "c1", at=ASKED)
+
+    await store.migrate_chat(HERE.chat_id, -100555)
+
+    assert rows(path, "SELECT key, chat_id FROM outbox") == [("k1", HERE.chat_id), ("k2", -100555)]
+    assert rows(path, "SELECT chat_id FROM claims") == [(-100555,)]
+
+
+async def test_how_an_update_ended_first_stands(store: SqliteStore, path: Path) -> None:
+    await store.receive([StoredUpdate(1, "{}")], at=ASKED)
+    await store.finish_update(1, error="poison")
+
+    await store.finish_update(1)
+
+    assert rows(path, "SELECT error FROM updates") == [("poison",)]
 
 
 @pytest.mark.parametrize(

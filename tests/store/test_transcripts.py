@@ -15,7 +15,7 @@ from bot.messages import (
     ToolResult,
     UserMessage,
 )
-from bot.store.base import AuditEvent, Store, StoredEffect, StoredUpdate
+from bot.store.base import AuditEvent, Store, StoredUpdate
 from tests.store.samples import ANN, ELSEWHERE, HERE, TOPIC, answer, calling, card, question
 from tests.store.second_process import SecondProcess
 
@@ -266,18 +266,6 @@ async def test_a_chat_that_migrates_into_one_already_talked_in_loses_nothing(sto
 
     assert list(await store.load(new)) == [UserMessage("before"), UserMessage("after")]
     assert (await store.conversation_state(new))[0] == "/srv"
-
-
-async def test_what_a_migrated_chat_was_already_sent_stays_where_it_was_sent(store: Store) -> None:
-    await store.append(HERE, [UserMessage("go")], effects=[answer("k1"), answer("k2")])
-    [first, _] = await store.unsent()
-    await store.part_sent(first.id, 9, last=True)
-
-    await store.migrate_chat(HERE.chat_id, -100555)
-
-    [left] = await store.unsent()
-    assert left == StoredEffect(left.id, left.effect)
-    assert left.effect.key == "k2"
 
 
 async def test_a_card_of_the_old_chat_does_not_hide_one_of_the_new(store: Store) -> None:

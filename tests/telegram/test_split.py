@@ -3,7 +3,7 @@
 import time
 
 import pytest
-import regex  # type: ignore[import-untyped]
+import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -104,6 +104,12 @@ def test_a_grapheme_longer_than_a_piece_is_cut_all_the_same() -> None:
 
     assert "".join(pieces) == text
     assert max(map(len, pieces)) == 10
+
+
+def test_a_long_grapheme_is_kept_whole_when_it_fits_in_the_next_piece() -> None:
+    grapheme = "e" + "\u0301" * 300
+
+    assert texts(split("a" * 100 + grapheme, limit=380)) == ["a" * 100, grapheme]
 
 
 def test_a_code_block_that_fits_in_one_piece_stays_whole() -> None:

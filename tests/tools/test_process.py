@@ -69,6 +69,10 @@ async def test_standard_input_is_closed(run: Run) -> None:
     assert not finished.timed_out
 
 
+async def test_standard_input_is_nothing_at_all(run: Run) -> None:
+    assert (await run("readlink /proc/$$/fd/0")).output == "/dev/null\n"
+
+
 async def test_the_command_is_the_shells_last_argument_unchanged(run: Run) -> None:
     command = "  tr '\\0' '\\n' </proc/$$/cmdline | tail -n +4 # 'é' \"$(true)\" \\\n"
 
@@ -245,6 +249,22 @@ async def test_a_command_may_clean_up_at_its_limit(run: Run, work_dir: Path) -> 
     assert (work_dir / "cleaned").exists()
 
 
+async def test_a_stopped_process_may_clean_up_too(run: Run, work_dir: Path) -> None:
+    await run("bash -c 'trap \"touch cleaned; exit\" TERM; kill -STOP $$' & wait", timeout=0.3)
+
+    assert (work_dir / "cleaned").exists()
+
+
+async def test_a_chain_that_always_forks_and_exits_is_caught(run: Run) -> None:
+    word = f"hop{unique_seconds()}"
+    chain = f"{word}() {{ {word} & exit; }}"
+
+    finished = await run(f"trap '' TERM; {chain}; {word} & sleep 20", timeout=0.3)
+
+    assert finished.timed_out
+    assert await eventually(lambda: running(word) == [], timeout=1)
+
+
 KILLS = {
     "foreground": "sleep {n}",
     "waited for": "sleep {n} & wait",
@@ -350,6 +370,12 @@ async def test_last_words_after_the_shell_are_heard(run: Run) -> None:
     finished = await run("echo a > >(sleep 0.1; cat; echo late)")
 
     assert (finished.output, finished.background) == ("a\nlate\n", ())
+
+
+async def test_who_is_about_to_exit_is_no_background(run: Run) -> None:
+    finished = await run("echo a > >(cat; exec >&- 2>&-; sleep 0.02)")
+
+    assert (finished.output, finished.background) == ("a\n", ())
 
 
 async def test_a_background_child_may_go_on_printing(run: Run, commands: Commands) -> None:

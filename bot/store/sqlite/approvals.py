@@ -34,7 +34,7 @@ class SqliteApprovals(Part):
             )
             insert_effects(db, effects_stored)
 
-        await self._db.write(job)
+        await self._db.write(job, effects=True)
 
     async def approval(self, approval_id: str) -> Approval | None:
         return await self._one("id = ?", storable(approval_id))
@@ -95,7 +95,7 @@ class SqliteApprovals(Part):
             _tell(db, decided, at)
             return decided
 
-        return await self._db.write(job)
+        return await self._db.write(job, effects=True)
 
     async def expire(self, now: float) -> list[Approval]:
         def job(db: sqlite3.Connection) -> list[Approval]:
@@ -109,9 +109,7 @@ class SqliteApprovals(Part):
                 _tell(db, approval, now)
             return expired
 
-        # Asked every few seconds and almost always for nothing, which must not cost a commit.
-        due = "SELECT 1 FROM approvals WHERE status = 'pending' AND expires_at <= ? LIMIT 1"
-        return await self._db.write(job) if await self._db.read(due, (now,)) else []
+        return await self._db.write(job, effects=True)
 
     async def card_sent(self, approval_id: str, chat_id: int, message_id: int) -> None:
         row = (storable(approval_id), chat_id, message_id)
@@ -130,7 +128,7 @@ class SqliteApprovals(Part):
             if row is not None:
                 insert_effects(db, effect_rows([_card_update(_approval(row), "outcome")], at))
 
-        await self._db.write(job)
+        await self._db.write(job, effects=True)
 
     async def claim(self, conversation: Conversation, call_id: str, at: float, *, digest: str = "") -> bool:
         chat_id, thread_id = key(conversation)

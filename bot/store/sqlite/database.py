@@ -21,6 +21,7 @@ Job = Callable[[sqlite3.Connection], T]
 """The statements of one write. Run in the connection's thread, in a transaction; twice if that was undone."""
 
 Done = tuple[Any, Exception | None]
+_Write = tuple[Job[Any], asyncio.Future[Any], bool]
 
 
 class Database:
@@ -29,6 +30,7 @@ class Database:
     Attributes:
         path: Of the main file; SQLite keeps `-wal` and `-shm` beside it.
         quarantined: Where a damaged file was moved when this one was begun; None when nothing was wrong.
+        on_effects: Called after a commit that may have stored effects.
     """
 
     def __init__(
@@ -38,7 +40,8 @@ class Database:
         self.quarantined = quarantined
         self._writer = writer
         self._reader = reader
-        self._waiting: list[tuple[Job[Any], asyncio.Future[Any]]] = []
+        self._waiting: list[_Write] = []
+        self.on_effects: Callable[[], None] = lambda: None
         self._draining: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -62,8 +65,10 @@ class Database:
             finally:
                 await database._drained()
 
-    async def write(self, job: Job[T]) -> T:
+    async def write(self, job: Job[T], *, effects: bool = False) -> T:
         """Run a job in a transaction; it is on disk when this returns, and nothing of it is when this raises.
+
+        With `effects` the job may store some, which are then told of.
 
         Other jobs may share the transaction; a job that raises spoils none of them. Cancelling the wait does
         not take the job back: it may still be done.
@@ -75,7 +80,7 @@ class Database:
             raise StoreError("the store is closed")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self._waiting.append((job, future))
+        self._waiting.append((job, future, effects))
         if self._draining is None:
             self._draining = loop.create_task(self._drain())
         try:
@@ -97,22 +102,25 @@ class Database:
             raise StoreError(f"cannot read {str(self.path)!r}: {error}") from error
 
     async def _drain(self) -> None:
-        batch: list[tuple[Job[Any], asyncio.Future[Any]]] = []
+        batch: list[_Write] = []
         try:
             while self._waiting:
                 batch, self._waiting = self._waiting, []
-                done = await self._writer.run([job for job, _ in batch])
-                for (_, future), (result, error) in zip(batch, done, strict=True):
+                done = await self._writer.run([job for job, _, _ in batch])
+                for (_, future, _), (result, error) in zip(batch, done, strict=True):
                     if future.done():
                         continue
                     if error is None:
                         future.set_result(result)
                     else:
                         future.set_exception(error)
+                if any(effects for _, _, effects in batch):
+                    # Not called here: what a listener raises must not reach those who wait for a commit.
+                    asyncio.get_running_loop().call_soon(self.on_effects)
         finally:
             self._draining = None
             # None of these is left unless this task itself was cancelled.
-            for _, future in (*batch, *self._waiting):
+            for _, future, _ in (*batch, *self._waiting):
                 future.cancel()
             self._waiting = []
 

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from bot.store.base import Effect, StoredEffect
 from bot.store.codec import from_key, key, storable, to_json
@@ -21,7 +21,10 @@ class SqliteOutbox(Part):
             insert_effects(db, rows)
             finish(db, update_id, at)
 
-        await self._db.write(job)
+        await self._db.write(job, effects=True)
+
+    def on_effects(self, listener: Callable[[], None]) -> None:
+        self._db.on_effects = listener
 
     async def unsent(self, after: int = 0) -> list[StoredEffect]:
         rows = await self._db.read(

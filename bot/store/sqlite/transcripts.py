@@ -74,7 +74,7 @@ class SqliteTranscripts(Part):
             insert_events(db, events)
             finish(db, update_id, at)
 
-        await self._db.write(job)
+        await self._db.write(job, effects=bool(effects_stored))
 
     async def reset(self, conversation: Conversation, update_id: int | None = None) -> None:
         at = self._clock()

@@ -1,0 +1,175 @@
+"""Interpreters, build tools and package managers: whose code runs."""
+
+import re
+
+from bot.safety import network
+from bot.safety.judge import Call, find_spec, handles, judge_spec, parse_options
+from bot.safety.programs.shell import run_script
+from bot.safety.scan import Flow
+from bot.safety.words import NAME, is_literal, is_unknown
+
+_MODULES_LOW = frozenset(["json.tool", "this", "platform", "sysconfig", "tokenize", "ast", "calendar"])
+_MODULES_MEDIUM = frozenset(["venv", "compileall", "py_compile", "build", "ensurepip", "zipfile", "tarfile", "pydoc", "cProfile"])
+
+
+@handles("python", raw=True)
+def python(call: Call) -> Flow:
+    args = list(call.args)
+    while args:
+        word = args.pop(0)
+        if word in ("-V", "-VV", "--version", "-h", "--help"):
+            return Flow("pipe")
+        if word in ("-X", "-W"):
+            args = args[1:]
+            continue
+        match = re.fullmatch(r"-[uBOESsIbdvqxPR]*(?:([cm])(.*))?", word, re.DOTALL)
+        if match is None:
+            if word.startswith("-") and word != "-":
+                call.high("an option of python that is not understood", word)
+                return Flow("pipe")
+            if word == "-":
+                break
+            return script(call, word, args)
+        if match[1] == "c":
+            call.high("runs code given as text")
+            return Flow("pipe")
+        if match[1] == "m":
+            module = match[2] or (args.pop(0) if args else "")
+            return run_module(call, module, args)
+    from_input(call)
+    return Flow("pipe")
+
+
+def from_input(call: Call) -> None:
+    if "network" in call.stdin.taints:
+        call.high("runs code fetched from the network")
+    elif "decoded" in call.stdin.taints:
+        call.high("runs decoded text as code")
+    else:
+        call.high("runs code given as text")
+
+
+_MANAGE_HIGH = frozenset(
+    "flush shell shell_plus dbshell sqlflush createsuperuser changepassword loaddata dumpdata reset_db sendtestemail runscript clearsessions remove_stale_contenttypes".split()
+)
+
+
+def script(call: Call, path: str, args: list[str]) -> Flow:
+    run_script(call, path)
+    name = path.rpartition("/")[2]
+    if name == "manage.py" and args and args[0] in _MANAGE_HIGH:
+        call.high("changes or shows the data of the application", args[0])
+    if name == "manage.py" and args[:1] == ["runserver"] and any("0.0.0.0" in word for word in args):  # noqa: S104
+        call.high("opens a port to the network")
+    for word in args:
+        if is_literal(word) and ("/" in word or word.startswith((".", "~", "\x04"))) and not word.startswith("-"):
+            call.read(word)
+    return Flow("pipe")
+
+
+def run_module(call: Call, module: str, args: list[str]) -> Flow:
+    if module == "json.tool":
+        files = [word for word in args if not word.startswith("-")]
+        for path in files[:1]:
+            call.read(path)
+        for path in files[1:]:
+            call.write(path)
+        return Flow("pipe", taints=call.stdin.taints)
+    if module in _MODULES_LOW:
+        return Flow("pipe")
+    if module == "http.server":
+        bind = next((args[index + 1] for index, word in enumerate(args[:-1]) if word in ("--bind", "-b")), "")
+        if bind in ("127.0.0.1", "localhost", "::1"):
+            call.medium("serves the folder on this machine")
+        else:
+            call.high("opens a port to the network")
+        return Flow("pipe")
+    if module == "venv":
+        for word in args:
+            if not word.startswith("-"):
+                call.write(word + "/x")
+        call.medium("makes a virtual environment")
+        return Flow("pipe")
+    if module in _MODULES_MEDIUM:
+        call.medium(f"runs the module {module}")
+        return Flow("pipe")
+    name = {"pip": "pip", "pytest": "pytest", "unittest": "pytest"}.get(module, module)
+    spec = find_spec(call.scan.rules, name) if re.fullmatch(r"[a-z_\d.\-]+", name) else None
+    if spec is not None and name in _PYTHON_TOOLS:
+        return judge_spec(call.scan, spec, name, args, call.stdin, call.source)
+    if re.fullmatch(r"(?:app|src|scripts|tests|bot|main|tools|manage)(?:\.\w+)*", module):
+        call.medium("runs a script", module)
+        return Flow("pipe")
+    call.high(f"runs the module {module}" if module else "runs a module computed at run time")
+    return Flow("pipe")
+
+
+_PYTHON_TOOLS = frozenset("pip pytest mypy ruff black flake8 isort pylint coverage tox nox pyright bandit pre_commit poetry uv pipx twine".split())
+
+
+@handles("interpreter", raw=True)
+def interpreter(call: Call) -> Flow:
+    """perl, ruby, node, php, lua: code in the arguments is high, a script of the project medium."""
+    parse_options(call, call.spec, call.args)
+    if call.spec.roles[-1:] == ("command",):
+        operands = call.rest
+    else:
+        operands = call.operands
+    if call.has("-v", "--version", "-V", "-h", "--help", "-version", "-m", "--modules") and not operands:
+        return Flow("pipe")
+    if call.program == "php" and call.has("-l", "-m", "-v"):
+        return Flow("pipe")
+    if call.has("--check") or call.program == "ruby" and call.has("-c"):
+        for path in operands[:1]:
+            call.read(path)
+        return Flow("pipe")
+    if not operands:
+        from_input(call)
+        return Flow("pipe")
+    return script(call, operands[0], operands[1:])
+
+
+@handles("install")
+def install(call: Call) -> Flow:
+    """Package managers: what comes from an index is medium, what comes from an address high."""
+    for word in call.operands:
+        if re.search(r"://|^git\+|^git@|\.whl\Z|\.deb\Z|\.rpm\Z|\.apk\Z|\.tgz\Z|\.tar\.gz\Z|\.snap\Z|@http", word) or "/" in word and not word.startswith("@") and call.program in ("npm", "pnpm", "yarn", "bun"):
+            call.high("installs code from an address or a file", word)
+        elif is_unknown(word):
+            call.high("installs what is computed at run time", word)
+        elif word.startswith(("/", "~", "../", "\x04")):
+            call.high("installs code from outside the project", word)
+    return Flow("pipe")
+
+
+@handles("go")
+def go(call: Call) -> Flow:
+    for word in call.operands:
+        if "@" in word and call.verb in ("run", "install", "get"):
+            call.medium("fetches code from the network", word)
+    return Flow("pipe")
+
+
+@handles("serve")
+def serve(call: Call) -> Flow:
+    """Development servers: on this machine only, medium; for everybody, high."""
+    words = " ".join(call.args)
+    if re.search(r"0\.0\.0\.0|--host(?:\s|=|$)(?!127|localhost)|\[::\]", words):  # noqa: S104
+        call.high("opens a port to the network")
+    return Flow("pipe")
+
+
+@handles("version-only", raw=True)
+def version_only(call: Call) -> Flow:
+    """Programs that only say their version without a question."""
+    if call.args not in (["--version"], ["-version"], ["version"], ["-V"], ["-v"], ["--help"], ["-h"], ["-help"], ["-vV"], ["-dumpversion"]):
+        call.high(call.spec.reason or f"{call.program} runs or changes code")
+    return Flow("pipe", line=NAME)
+
+
+@handles("fetch-url")
+def fetch_url(call: Call) -> Flow:
+    for word in call.operands:
+        if "://" in word:
+            network.judge_url(call.scan, word)
+    return Flow("pipe", taints=frozenset(["network"]))

@@ -1,0 +1,109 @@
+"""Requirement F3: status first, then type, words last."""
+
+import pytest
+
+from bot import clock
+from bot.errors import LLMError, LLMRejected, LLMUnavailable
+from bot.llm.refusals import Refusal, ToolsUnsupported, error_of, read_refusal, seconds_to_wait
+
+
+def judge(status: int, body: object) -> LLMError:
+    refusal = read_refusal(status, body)
+    assert refusal is not None
+    return error_of("acme", refusal)
+
+
+def reason(error: LLMError) -> str:
+    return error.reason if isinstance(error, LLMRejected) else type(error).__name__
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "expected"),
+    [
+        (
+            429,
+            {"error": {"code": "insufficient_quota", "type": "insufficient_quota", "message": "x"}},
+            "quota",
+        ),
+        (429, {"error": {"code": "rate_limit_exceeded", "message": "400 requests"}}, "LLMUnavailable"),
+        (400, {"error": {"code": "context_length_exceeded", "message": "x"}}, "too_long"),
+        (400, {"error": {"code": "content_filter", "message": "x"}}, "refused"),
+        (400, {"error": {"message": "API key not valid. Please pass a valid API key."}}, "auth"),
+        (400, {"error": {"code": "model_not_found", "message": "x"}}, "model"),
+        (400, {"error": {"message": "The model `x` does not exist"}}, "model"),
+        (400, {"error": {"message": "status 429 and 503 are numbers"}}, "bad_request"),
+        (401, {"error": "unauthorized"}, "auth"),
+        (404, {"error": {"message": "No endpoints found that support tool use."}}, "bad_request"),
+        (404, None, "model"),
+        (422, {"detail": [{"loc": ["body", "messages"], "msg": "bad"}]}, "bad_request"),
+        (502, "<html>", "LLMUnavailable"),
+        (200, {"error": {"code": 429, "message": "slow down"}}, "LLMUnavailable"),
+        (200, {"error": {"code": 402, "message": "no credit"}}, "quota"),
+        (200, {"type": "error", "error": {"type": "overloaded_error", "message": "x"}}, "LLMUnavailable"),
+        (200, {"type": "error", "error": {"type": "invalid_request_error", "message": "x"}}, "bad_request"),
+        (200, {"error": {"message": "something odd"}}, "LLMUnavailable"),
+        (
+            200,
+            {"object": "error", "message": "x", "type": "invalid_request_error", "code": 3230},
+            "bad_request",
+        ),
+    ],
+)
+def test_an_error_is_judged(status: int, body: object, expected: str) -> None:
+    assert reason(judge(status, body)) == expected
+
+
+@pytest.mark.parametrize("body", [{"choices": []}, {"error": None}, {}, [], "ok"])
+def test_a_body_without_error_is_none(body: object) -> None:
+    assert read_refusal(200, body) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "registry.ollama.ai/library/gemma does not support tools",
+        "No endpoints found that support tool use",
+        "`tools` is not supported with this model",
+    ],
+)
+def test_a_model_that_takes_no_tools_is_told_apart(text: str) -> None:
+    assert isinstance(judge(400, {"error": {"message": text}}), ToolsUnsupported)
+
+
+def test_words_of_a_provider_are_kept_short_and_on_one_line() -> None:
+    error = judge(500, {"error": {"message": "a\nb " * 1000}})
+
+    assert len(str(error)) < 400
+    assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after": "soon"}, None),
+        ({}, None),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+    ],
+)
+def test_retry_after_is_read(headers: dict[str, str], expected: float | None) -> None:
+    assert seconds_to_wait(headers) == expected
+
+
+def test_retry_after_may_be_a_date() -> None:
+    from email.utils import formatdate
+
+    waited = seconds_to_wait({"retry-after": formatdate(clock.system() + 100, usegmt=True)})
+
+    assert waited is not None
+    assert 90 < waited <= 101
+
+
+def test_an_unavailable_provider_keeps_its_wish() -> None:
+    error = error_of("acme", Refusal(429), retry_after=3.0)
+
+    assert isinstance(error, LLMUnavailable)
+    assert error.retry_after == 3.0
