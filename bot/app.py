@@ -22,7 +22,7 @@ from bot.agent import Agent, Limits
 from bot.agent.lanes import Lanes
 from bot.agent.prompt import Soul
 from bot.agent.steps import Calls
-from bot.config import Settings
+from bot.config import SETTINGS, Settings
 from bot.errors import ConfigError, LLMError
 from bot.llm.base import LLMResponse, Prompt
 from bot.llm.providers import build_client, open_http
@@ -116,7 +116,7 @@ async def assemble(
             key = f"{kind}:{os.urandom(8).hex()}"
             await store.enqueue([Effect(key, conversation, kind, payload)])
 
-        shell = Commands(scrub(environ), cgroup=delegated_cgroup())
+        shell = Commands(scrub(environ, SETTINGS), cgroup=delegated_cgroup())
         stack.push_async_callback(shell.close)
         tools = Tools(
             [

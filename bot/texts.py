@@ -321,7 +321,6 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "id": "Jawabannya panjang; lengkapnya ada di berkas.",
         "pt": "A resposta é longa; o texto completo está no arquivo.",
     },
-    "working": {"en": "⏳ {subject}\n{elapsed}{line}"},
     "help_start": {"en": "say hello", "id": "menyapa", "pt": "dizer olá"},
     "help_help": {"en": "what I can do", "id": "yang bisa saya lakukan", "pt": "o que sei fazer"},
     "help_new": {

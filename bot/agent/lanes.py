@@ -103,7 +103,15 @@ class Lanes:
         while lane.waiting:
             job = lane.waiting[0]
             lane.woken.clear()
-            if job.ready is not None and not await job.ready():
+            try:
+                ready = job.ready is None or await job.ready()
+            except Exception:
+                # Dropped, or the lane would never move again; its update is handed out at the next start.
+                log.exception("job %r in %s can't be asked whether it is ready", job.label, conversation)
+                if lane.waiting and lane.waiting[0] is job:
+                    lane.waiting.popleft()
+                continue
+            if not ready:
                 await lane.woken.wait()
                 continue
             if not lane.waiting or lane.waiting[0] is not job:

@@ -62,7 +62,7 @@ def fit(transcript: Transcript, max_chars: int) -> Transcript:
             if used > max_chars and keep < len(transcript):
                 break
             keep = index
-    return transcript[keep:]
+    return transcript[keep:] if keep < len(transcript) else transcript
 
 
 def weight(message: object) -> int:

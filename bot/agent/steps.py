@@ -246,7 +246,7 @@ class Calls:
                 id=secrets.token_urlsafe(12),
                 conversation=turn.conversation,
                 call_id=call.id,
-                digest=digest(call, conversation=turn.conversation, cwd=turn.cwd),
+                digest=digest(call, nonce=turn.nonce, cwd=turn.cwd),
                 tool=call.name,
                 command=judgement.command,
                 cwd=turn.cwd,
@@ -278,7 +278,7 @@ class Calls:
 
     async def _act(self, turn: Turn, call: ToolCall, judgement: Judgement, approval: Approval | None) -> None:
         """Claim, then run. What was approved is compared with what would run now, in the claim itself."""
-        bound = digest(call, conversation=turn.conversation, cwd=turn.cwd) if approval else ""
+        bound = digest(call, nonce=turn.nonce, cwd=turn.cwd) if approval else ""
         if judgement.risk is Risk.HIGH and not approval:
             raise AssertionError(f"a high-risk call reached the executor without a question: {call.name!r}")
         if not await self._store.claim(turn.conversation, call.id, self._now(), digest=bound):

@@ -14,6 +14,7 @@ from bot.demo.faults import Fault, Faults, refuse
 from bot.demo.flood import Flood
 from bot.demo.messages import User
 from bot.demo.people import Person
+from bot.demo.sim import sim_routes
 from bot.demo.updates import Updates
 from bot.demo.webhook import WebhookDelivery
 from bot.demo.world import Settings, World, valid_token
@@ -82,8 +83,6 @@ class Emulator:
         self._api = Api(self.world)
         self._webhook = WebhookDelivery(self.world, self._api.call)
         self.base_url = "http://telegram.test"
-        from bot.demo.sim import sim_routes
-
         self.app = Starlette(
             routes=[
                 *sim_routes(self),
@@ -234,6 +233,20 @@ class Emulator:
         if call is None:
             raise AssertionError(f"no such {method} within {within} s")
         return call
+
+    async def expect_all_taken(self, within: float = 5.0) -> None:
+        """Wait until the bot has confirmed every update.
+
+        Raises:
+            AssertionError: Some are still there after so many real seconds.
+        """
+        taken = await self.updates.taken.until(lambda: not self.updates.waiting() or None, within)
+        if not taken:
+            raise AssertionError(f"{len(self.updates.waiting())} updates not taken within {within} s")
+
+    def half_open(self) -> None:
+        """Let the waiting getUpdates, or else the next one, hang for ever while everything else works."""
+        self.updates.deafen()
 
     def fail(
         self,

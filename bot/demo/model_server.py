@@ -37,6 +37,7 @@ from bot.demo.model_streams import (
     openai_events,
     raw_events,
 )
+from bot.messages import Usage
 
 __all__ = [
     "ModelRequest",
@@ -438,8 +439,11 @@ def load_script(path: Path) -> Script | Sequence[Reply]:
 
 
 def _reply(fields: Mapping[str, Any]) -> Reply:
-    calls = [ScriptedCall(**asked) for asked in fields.get("calls", ())]
-    return Reply(**{**fields, "calls": calls})
+    given = dict(fields)
+    given["calls"] = [ScriptedCall(**asked) for asked in fields.get("calls", ())]
+    if "usage" in fields:
+        given["usage"] = Usage(**fields["usage"])
+    return Reply(**given)
 
 
 async def _main(arguments: Sequence[str]) -> None:

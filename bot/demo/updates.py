@@ -8,8 +8,10 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
+from bot.demo.changes import Changes
 from bot.demo.clock import VirtualClock
 from bot.demo.refusals import Refusal, conflict
 
@@ -57,12 +59,14 @@ class Updates:
         repeats_slow_down: As the server does, a poll that repeats the last offset within 3 s waits at least
             3 s for news, and within 0.5 s gets one update only.
         allowed: The kinds asked for; None is the default set.
+        taken: Announced when updates are confirmed or delivered.
     """
 
     clock: VirtualClock
     next_id: int = 810_000_001
     repeats_slow_down: bool = True
     allowed: frozenset[str] | None = None
+    taken: Changes = field(default_factory=Changes)
     _queue: deque[Pending] = field(default_factory=deque)
     _poll: _Poll | None = None
     _listeners: list[Callable[[], None]] = field(default_factory=list)
@@ -128,11 +132,13 @@ class Updates:
                 self._queue.popleft()
         while self._queue and offset > 0 and self._queue[0].id < offset:
             self._queue.popleft()
+        self.taken.announce()
 
     def remove(self, update: Pending) -> None:
         """Delete one update, wherever it stands: a webhook took it."""
         if update in self._queue:
             self._queue.remove(update)
+        self.taken.announce()
 
     def drop(self) -> None:
         """Delete everything: drop_pending_updates."""
@@ -232,4 +238,5 @@ class Updates:
 
     def _find(self, offset: int, limit: int) -> list[Pending]:
         self._expire()
-        return [update for update in self._queue if offset <= 0 or update.id >= offset][:limit]
+        wanted = (update for update in self._queue if offset <= 0 or update.id >= offset)
+        return list(islice(wanted, limit))

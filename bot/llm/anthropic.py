@@ -16,6 +16,7 @@ from bot.llm import ids, opaque
 from bot.llm.assembler import CUT, read_arguments
 from bot.llm.base import LLMResponse, Prompt, TextDelta
 from bot.llm.openai_chat import tools_to_send
+from bot.llm.refusals import LimitTooHigh
 from bot.llm.sequence import Answered, Arranged, Asked, Said, arrange, enveloped
 from bot.llm.transport import Event, post
 from bot.messages import AssistantMessage, ToolCall, ToolDefinition, Usage
@@ -53,19 +54,8 @@ class Anthropic:
         if prompt.tools:
             self._tools = prompt.tools
         arranged = arrange(prompt, ids.ANTHROPIC)
-        body = request_body(
-            prompt,
-            arranged,
-            provider=self._provider,
-            model=self._model,
-            max_tokens=self._max_tokens,
-            known_tools=self._tools,
-        )
         reply = _Reply()
-        events = post(
-            self._http, self._url, body, headers=self._headers, provider=self._provider, key=self._key
-        )
-        async with aclosing(events):
+        async with aclosing(self._events(prompt, arranged)) as events:
             async for event in events:
                 try:
                     text = reply.take(event)
@@ -74,6 +64,35 @@ class Anthropic:
                 if text:
                     yield TextDelta(text)
         yield reply.response(self._provider, self._model, arranged)
+
+    async def _events(self, prompt: Prompt, arranged: Arranged) -> AsyncGenerator[Event, None]:
+        sent = self._max_tokens
+        try:
+            async with aclosing(self._post(prompt, arranged)) as events:
+                async for event in events:
+                    yield event
+            return
+        except LimitTooHigh as exc:
+            lower = exc.below(sent)
+            if lower is None:
+                raise
+            self._max_tokens = lower
+        async with aclosing(self._post(prompt, arranged)) as events:
+            async for event in events:
+                yield event
+
+    def _post(self, prompt: Prompt, arranged: Arranged) -> AsyncGenerator[Event, None]:
+        body = request_body(
+            prompt,
+            arranged,
+            provider=self._provider,
+            model=self._model,
+            max_tokens=self._max_tokens,
+            known_tools=self._tools,
+        )
+        return post(
+            self._http, self._url, body, headers=self._headers, provider=self._provider, key=self._key
+        )
 
 
 def request_body(

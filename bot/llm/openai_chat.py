@@ -15,7 +15,7 @@ from bot.errors import LLMMalformed
 from bot.llm import ids, opaque
 from bot.llm.assembler import CallAssembler
 from bot.llm.base import LLMResponse, Prompt, TextDelta
-from bot.llm.refusals import UnsupportedParameter
+from bot.llm.refusals import LimitTooHigh, UnsupportedParameter
 from bot.llm.sequence import Answered, Arranged, Asked, Said, arrange, enveloped
 from bot.llm.transport import Event, post
 from bot.messages import AssistantMessage, ToolCall, ToolDefinition, Usage
@@ -73,6 +73,7 @@ class OpenAIChat:
             self._headers["authorization"] = f"Bearer {key}"
         self._limit_parameter = quirks.limit_parameter
         self._left_out: set[str] = set() if quirks.stream_options else {"stream_options"}
+        self._effort = ""
         self._tools: Sequence[ToolDefinition] = ()
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[TextDelta | LLMResponse, None]:
@@ -96,8 +97,9 @@ class OpenAIChat:
                 async for event in events:
                     yield event
             return
-        except UnsupportedParameter as exc:
-            self._correct(exc.parameter)
+        except (UnsupportedParameter, LimitTooHigh) as exc:
+            if not self._correct(exc):
+                raise
         async with aclosing(self._post(prompt, arranged)) as events:
             async for event in events:
                 yield event
@@ -113,20 +115,35 @@ class OpenAIChat:
         )
         if self._max_tokens:
             body[self._limit_parameter] = self._max_tokens
+        if self._effort:
+            body["reasoning_effort"] = self._effort
         for name in self._left_out:
             body.pop(name, None)
         return post(
             self._http, self._url, body, headers=self._headers, provider=self._provider, key=self._key
         )
 
-    def _correct(self, parameter: str) -> None:
-        """Remember what the model does not take. A turn beside this one may have found out already."""
+    def _correct(self, refused: UnsupportedParameter | LimitTooHigh) -> bool:
+        """Remember what the model does not take; a turn beside this one may have found out already.
+
+        Returns:
+            Whether the next request differs from the one refused.
+        """
+        if isinstance(refused, LimitTooHigh):
+            lower = refused.below(self._max_tokens or 0)
+            self._max_tokens = lower or self._max_tokens
+            return lower is not None
+        parameter = refused.parameter
+        if parameter == "reasoning_effort":
+            self._effort = "none"
+            return True
         if parameter == self._limit_parameter:
             other = "max_tokens" if parameter == "max_completion_tokens" else "max_completion_tokens"
             if other in self._left_out:
                 self._max_tokens = None
             self._limit_parameter = other
         self._left_out.add(parameter)
+        return True
 
 
 def request_body(

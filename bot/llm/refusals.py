@@ -6,7 +6,7 @@ https://openrouter.ai/docs/api/reference/errors-and-debugging
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
@@ -26,6 +26,22 @@ class UnsupportedParameter(LLMRejected):
     def __init__(self, message: str, *, parameter: str) -> None:
         super().__init__(message)
         self.parameter = parameter
+
+
+class LimitTooHigh(LLMRejected):
+    """The model does not write as much as the request allows it to.
+
+    Attributes:
+        numbers: Those in the provider's words; the limit is among them.
+    """
+
+    def __init__(self, message: str, *, numbers: Sequence[int]) -> None:
+        super().__init__(message)
+        self.numbers = tuple(numbers)
+
+    def below(self, sent: int) -> int | None:
+        """Return the limit to ask for instead of the one sent; None if the words give none."""
+        return max((number for number in self.numbers if 0 < number < sent), default=None)
 
 
 class ToolsUnsupported(LLMRejected):
@@ -82,10 +98,20 @@ _TOOLS_TEXT = re.compile(
     r"|no endpoints found that support tool",
     re.I,
 )
+_LIMIT_TEXT = re.compile(
+    r"max(_completion)?_tokens.{0,80}(too large|maximum|at most|valid range|less than or equal|exceed|>)",
+    re.I,
+)
 _PARAMETER_TEXT = re.compile(
     r"""(?:unsupported|unknown|unrecognized|unexpected|extra|not permitted|not supported)""", re.I
 )
-OPTIONAL_PARAMETERS = ("max_completion_tokens", "max_tokens", "stream_options", "tool_choice")
+OPTIONAL_PARAMETERS = (
+    "max_completion_tokens",
+    "max_tokens",
+    "stream_options",
+    "tool_choice",
+    "reasoning_effort",
+)
 
 
 def error_of(provider: str, refusal: Refusal, *, key: str = "", retry_after: float | None = None) -> LLMError:
@@ -113,6 +139,9 @@ def error_of(provider: str, refusal: Refusal, *, key: str = "", retry_after: flo
         return LLMRejected(said, reason="too_long")
     if status in (408, 409, 425, 429) or status >= 500:
         return LLMUnavailable(said, retry_after=retry_after)
+    if "reasoning_effort" in refusal.text:
+        # Some models take tools here only when they do not reason (OpenAI from GPT-5.4 on).
+        return UnsupportedParameter(said, parameter="reasoning_effort")
     if status in (400, 404, 405, 422) and _TOOLS_TEXT.search(refusal.text):
         return ToolsUnsupported(said)
     if status == 404 or kinds & _MODEL:
@@ -121,6 +150,8 @@ def error_of(provider: str, refusal: Refusal, *, key: str = "", retry_after: flo
         return UnsupportedParameter(said, parameter=name)
     if _TOO_LONG_TEXT.search(refusal.text):
         return LLMRejected(said, reason="too_long")
+    if _LIMIT_TEXT.search(refusal.text):
+        return LimitTooHigh(said, numbers=[int(number) for number in re.findall(r"\d{1,9}", refusal.text)])
     if _MODEL_TEXT.search(refusal.text):
         return LLMRejected(said, reason="model")
     return LLMRejected(said)

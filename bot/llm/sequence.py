@@ -6,6 +6,7 @@ not is done here once: pairing, numbering of steps, names of people, roles that 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from bot.llm.base import Prompt
 from bot.llm.ids import IdStyle, WireIds
@@ -119,10 +120,21 @@ def _say(items: list[Item], text: str) -> None:
 
 def enveloped(prompt: Prompt, step: int, answered: Sequence[tuple[ToolCall, ToolResult]]) -> str:
     """Return results of one step as the model reads them (requirements R2, F2)."""
-    return envelope(
-        answered,
-        step=step,
-        max_steps=prompt.max_steps,
-        nonce=prompt.nonce,
-        language=prompt.language,
-    )
+    named = tuple((call.id, call.name) for call, _ in answered)
+    results = tuple(result for _, result in answered)
+    return _envelope(named, results, step, prompt.max_steps, prompt.language, prompt.nonce)
+
+
+# Every request sends every result again; without this a long history costs more than all else together.
+@lru_cache(maxsize=256)
+def _envelope(
+    named: tuple[tuple[str, str], ...],
+    results: tuple[ToolResult, ...],
+    step: int,
+    max_steps: int,
+    language: str,
+    nonce: str,
+) -> str:
+    calls = [ToolCall(name, {}, id=call_id) for call_id, name in named]
+    answered = list(zip(calls, results, strict=True))
+    return envelope(answered, step=step, max_steps=max_steps, language=language, nonce=nonce)

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import jiter
 
-from bot.errors import LLMMalformed, LLMUnavailable
+from bot.errors import LLMMalformed, LLMRejected, LLMUnavailable
 from bot.llm.refusals import Refusal, error_of, read_refusal, seconds_to_wait
 from bot.llm.sse import EventDecoder
 
@@ -45,6 +45,9 @@ async def post(
     began = False
     try:
         async with http.stream("POST", url, content=content, headers=headers, timeout=TIMEOUT) as response:
+            if response.is_redirect:
+                # Followed, it would carry the key to another host.
+                raise LLMRejected(f"{provider} redirects ({response.status_code}); check its base URL")
             if response.status_code != 200:
                 raise error_of(
                     provider,

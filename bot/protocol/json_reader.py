@@ -16,7 +16,7 @@ MAX_DEPTH = 128
 MAX_WORD = 512
 
 BLANK = re.compile(r"[ \t\r\n\ufeff\u00a0]*")
-WORD = re.compile(r"[A-Za-z_$][\w$.\-]*|[-+]?[\d.][\w.+\-]*")
+WORD = re.compile(r"[-+]?[A-Za-z_$][\w$.\-]*|[-+]?[\d.][\w.+\-]*")
 NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
 HUGE = re.compile(r"[eE]\+?\d{3}")
 BODY = {quote: re.compile(rf"[^\\{ends}]*+(?:\\.[^\\{ends}]*+)*+", re.DOTALL) for quote, ends in

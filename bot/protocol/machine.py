@@ -19,6 +19,7 @@ from bot.protocol.source import Source
 MAX_CALLS = 32
 MAX_HELD = 64 * 1024
 MAX_EXCERPT = 60
+MAX_TAIL = 300
 WORD_JOINER = "\u2060"
 
 HINT = pattern(
@@ -53,7 +54,6 @@ class Machine:
     Attributes:
         line_start: Only blanks were shown since the last line break.
         visible: Something other than blanks was shown.
-        tail: The end of what was shown, to find the line a fence follows.
         wrappers: Blocks that opened around the one being read.
         hinted: What looked like a call where none counts: `fence`, `open_fence`, `open_quote`, `thinking`.
         harmony: A harmony header was seen, so its end tokens are markers.
@@ -72,13 +72,13 @@ class Machine:
         self.hidden: list[Hidden] = []
         self.line_start = True
         self.visible = False
-        self.tail = ""
+        self._tail = ""
         self.wrappers = 0
         self.hinted: set[str] = set()
         self.harmony = False
         self.outside_fence = False
         self._echoes = [result.replace(WORD_JOINER, "") for result in prior_tool_results]
-        self._out: list[Event] = []
+        self._out: list[Event | str] = []
         self._held: Held | None = None
         self._stopped = False
         self._calls = 0
@@ -89,13 +89,18 @@ class Machine:
         """Tell whether nothing has come of the message: no call and no problem."""
         return not self._calls and not self._codes
 
+    @property
+    def tail(self) -> str:
+        """Return the end of what was shown, to find the line a fence follows."""
+        return self._tail[-MAX_TAIL:]
+
     def drain(self) -> list[Event]:
         """Return what is certain since the last time, neighbouring texts joined."""
         out: list[Event] = []
         pieces: list[str] = []
         for event in self._out:
-            if isinstance(event, Text):
-                pieces.append(event.text)
+            if isinstance(event, str):
+                pieces.append(event)
                 continue
             if pieces:
                 out.append(Text("".join(pieces)))
@@ -110,17 +115,23 @@ class Machine:
         """Let the person read a piece."""
         if not piece:
             return
-        before, newline, last = piece.rpartition("\n")
-        blank = not piece.strip()
-        if newline:
-            self.line_start = not last.strip()
+        blank = piece.isspace()
+        at = piece.rfind("\n")
+        if at >= 0:
+            self.line_start = at == len(piece) - 1 or piece[at + 1 :].isspace()
         elif not blank:
             self.line_start = False
         if not blank:
             self.visible = True
-            self.outside_fence = self.outside_fence or not in_fence
-        self.tail = piece[-300:] if len(piece) >= 300 else (self.tail + piece)[-300:]
-        self._emit(Text(piece), len(piece), blank)
+            if not in_fence:
+                self.outside_fence = True
+        self._tail += piece
+        if len(self._tail) > 4 * MAX_TAIL:
+            self._tail = self._tail[-MAX_TAIL:]
+        if self._held is None:
+            self._out.append(piece)
+        else:
+            self._emit(Text(piece), len(piece), blank)
 
     def hide(self, start: int, reason: str, end: int | None = None) -> None:
         """Note that what was read since `start` is not shown."""
@@ -208,8 +219,8 @@ class Machine:
 
     def _give(self, event: Event) -> None:
         match event:
-            case Text():
-                self._out.append(event)
+            case Text(text=text):
+                self._out.append(text)
             case Problem(code=code):
                 self._stopped = True
                 if code not in self._codes:

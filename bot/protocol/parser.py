@@ -9,14 +9,15 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from bot.messages import ToolDefinition
-from bot.protocol.blocks import block, truncated
+from bot.protocol.blocks import MAX_OPENER, truncated
 from bot.protocol.dialects import Dialect
 from bot.protocol.elements import cline, function, kimi_k3
 from bot.protocol.events import Event, Hidden
 from bot.protocol.machine import Machine
 from bot.protocol.quoting import forged, quote, quoted_line, span, think, thinking
-from bot.protocol.sections import harmony, plain_harmony, section, section_call
+from bot.protocol.sections import HARMONY_END, harmony, plain_harmony, section, section_call
 from bot.protocol.source import Wait
+from bot.protocol.tagged import block
 from bot.protocol.untagged import (
     bare,
     bracket,
@@ -30,7 +31,6 @@ from bot.protocol.untagged import (
 )  # fmt: skip
 
 MAX_MESSAGE = 256 * 1024
-MAX_OPENER = 16 * 1024
 
 INTERESTING = re.compile(
     r"[`✿◁\\]|<(?=[A-Za-z/|｜!]|\Z)|\[(?=[A-Za-z/]|\Z)|\](?=<|\Z)"
@@ -161,16 +161,17 @@ def read_message(m: Machine, reasoning_prefilled: bool) -> Wait[None]:
             if (yield from line(m)):
                 continue
         found = INTERESTING.search(source.text, source.at)
-        end = found.start() if found else len(source.text)
+        char = found.group() if found else ""
+        end = len(source.text) if found is None else found.end() if char == "\n" else found.start()
         if end > source.at:
             m.show(source.take(end - source.at))
         if found is None:
             if not (yield from source.more()):
                 return
             continue
-        match found.group():
+        match char:
             case "\n":
-                m.show(source.take(1))
+                pass
             case "`":
                 if (yield from span(m)):
                     yield from fence(m)
@@ -196,6 +197,8 @@ def line(m: Machine) -> Wait[bool]:
         return False
     m.show(source.take(end - source.at))
     if char in "`~":
+        if (yield from source.ahead(3)) != char * 3:
+            return False
         return (yield from fence(m))
     if char in LINE_LETTERS:
         found = yield from source.match(m.table.lines)
@@ -229,8 +232,6 @@ def opening(m: Machine) -> Wait[None]:
 
 def harmony_token(m: Machine) -> Wait[bool]:
     """Drop an end token of a harmony message."""
-    from bot.protocol.sections import HARMONY_END
-
     found = yield from m.source.match(HARMONY_END)
     if found is not None:
         start = m.source.position

@@ -105,12 +105,16 @@ def forged(m: Machine, row: Dialect, opener: str) -> Wait[None]:
 def span(m: Machine) -> Wait[bool]:
     """Show inline code, or a backtick that quotes nothing; True if a fence opens here instead."""
     source = m.source
-    run = yield from source.match(RUN)
-    if run is None:
-        size = len(source.rest) if source.cut else MAX_SPAN
-        m.show(source.take(size))
-        return False
-    ticks = len(run.group()) - 1
+    text, at = source.text, source.at
+    if len(text) > at + 1 and text[at + 1] != "`":
+        ticks = 1
+    else:
+        run = yield from source.match(RUN)
+        if run is None:
+            size = len(source.rest) if source.cut else MAX_SPAN
+            m.show(source.take(size))
+            return False
+        ticks = len(run.group()) - 1
     if ticks >= 3 and (yield from source.match(FENCE_IN_LINE)):
         return True
     offset = ticks

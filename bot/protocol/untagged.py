@@ -9,7 +9,7 @@ import re
 from bot.protocol.blocks import accept, recover, refuse, scan, truncated, values
 from bot.protocol.dialects import FENCE_WORDS, NAME, Dialect
 from bot.protocol.events import Problem
-from bot.protocol.json_reader import UnreadableError, read
+from bot.protocol.json_reader import Scanner, UnreadableError, read
 from bot.protocol.machine import MAX_EXCERPT, MAX_HELD, Candidate, Machine, introduces_example
 from bot.protocol.patterns import pattern
 from bot.protocol.quoting import fence_body
@@ -105,8 +105,6 @@ def scan_untagged(
         The value as written, what is wrong with it, and whether the message ended inside it. The value is
         None when it was data and has been shown already.
     """
-    from bot.protocol.json_reader import Scanner
-
     source = m.source
     scanner = Scanner(calls=calls)
     mine = source.record()

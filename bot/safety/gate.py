@@ -83,9 +83,12 @@ class Gate:
         return Judgement(risk, reasons, shown, reads_only and risk is Risk.LOW)
 
 
-def digest(call: ToolCall, *, conversation: Conversation, cwd: str) -> str:
-    """Return what an approval is bound to: SHA-256 over tool, exact arguments, cwd and conversation."""
-    whole = [call.name, dict(call.arguments), cwd, conversation.chat_id, conversation.thread_id]
+def digest(call: ToolCall, *, nonce: str, cwd: str) -> str:
+    """Return what an approval is bound to: SHA-256 over tool, exact arguments, cwd and conversation.
+
+    The conversation stands in it by its nonce, since a group's id changes when it becomes a supergroup.
+    """
+    whole = [call.name, dict(call.arguments), cwd, nonce]
     return hashlib.sha256(json.dumps(whole, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
 
@@ -101,7 +104,8 @@ def file_outside(work_dir: Path, outputs: Path) -> Rule:
 
     def rule(call: ToolCall, conversation: Conversation, cwd: str) -> tuple[Risk, tuple[str, ...]]:
         try:
-            file = Path(cwd, str(call.arguments.get("path", ""))).expanduser().resolve()
+            # As the tool reads it: `~` is somebody's home, not a folder of that name.
+            file = Path(cwd, Path(str(call.arguments.get("path", ""))).expanduser()).resolve()
         except (OSError, RuntimeError, ValueError):
             return Risk.HIGH, ("the path of the file can't be made out",)
         if file.is_relative_to(outputs.resolve()):

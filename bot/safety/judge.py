@@ -48,6 +48,11 @@ class Call:
     operands: list[str] = field(default_factory=list)
     rest: list[str] = field(default_factory=list)
     globals: list[tuple[str, str | None]] = field(default_factory=list)
+    cleared: bool = False
+
+    def clear(self) -> None:
+        """Say that this call only asks: the level of the program as such does not count, only findings do."""
+        self.cleared = True
 
     def find(self, risk: Risk, sentence: str, fragment: str | None = None) -> None:
         self.scan.find(risk, sentence, self.source if fragment is None else show(fragment), self.spec.rule)
@@ -194,21 +199,28 @@ def judge_spec(
         return Flow("pipe", safe=True)
     if spec.verbs:
         return judge_verb(call)
-    if spec.level:
-        sentence = spec.reason or ("changes something on this server" if spec.level is Risk.MEDIUM else f"{program} can do harm")
-        call.find(spec.level, sentence)
     if spec.handler in RAW:
-        return HANDLERS[spec.handler](call) or Flow("pipe")
+        flow = HANDLERS[spec.handler](call) or Flow("pipe")
+        find_level(call)
+        return flow
     parse_options(call, spec, args)
     if spec.roles:
         judge_operands(call)
-    if spec.handler:
-        flow = HANDLERS[spec.handler](call)
-        if flow is not None:
-            return flow
+    handled = HANDLERS[spec.handler](call) if spec.handler else None
+    find_level(call)
+    if handled is not None:
+        return handled
     if call.rest:
         return call.run(call.rest)
     return printed(call)
+
+
+def find_level(call: Call) -> None:
+    """Find what the rules say of the program as such."""
+    level = call.spec.level
+    if level and not call.cleared:
+        sentence = call.spec.reason or f"{call.program} can do harm"
+        call.find(level, sentence)
 
 
 def only_verbs(spec: Spec, args: Sequence[str]) -> bool:

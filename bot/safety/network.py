@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from bot.messages import Risk
-from bot.safety.words import HOLES, is_literal, is_unknown, show
+from bot.safety.words import GLOB, HOLES, is_literal, is_unknown, show
 
 if TYPE_CHECKING:
     from bot.safety.scan import Scan
@@ -68,7 +68,7 @@ def judge_url(scan: "Scan", url: str) -> bool:
         return False
     if scheme == "dict":
         scan.find(Risk.HIGH, "speaks to any port through dict://", show(url), "network.scheme")
-    if is_unknown(authority) or not authority:
+    if is_unknown(authority) or not authority or set(authority) & set(GLOB):
         scan.find(Risk.HIGH, "the host is computed at run time", show(url), "network.url")
         return False
     if "@" in authority:

@@ -16,6 +16,9 @@ A file under `bot/safety/rules/` or an operator's `rules.d/` holds tables of the
                                 text list read write delete host url script command none
     handler = "sed"             Python in bot/safety/programs that judges what data can't say
     output = "number"           what it prints: number, name, path, pass (its input), network, decoded
+    before_verb = true          these options stand only before the sub-command
+    verbless = "low"            the level without a sub-command
+    numbers = true              `-5` is an option
     least = 1                   fewer operands than this are high (it would read a program from its input)
     match = '''high  sort --compress-prog sh big'''     examples, a level and a command a line; tests check them
 
@@ -35,7 +38,8 @@ whoever types it: an abbreviation counts as the worst option that it could stand
 import re
 import shlex
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -48,7 +52,7 @@ ROLES = frozenset("text list read write delete host url script command none".spl
 OUTPUTS = frozenset(["number", "name", "path", "pass", "network", "decoded", "any", "safe"])
 KEYS = frozenset(
     "level reason options values medium high low read write list operands handler output least match verbs verb "
-    "override stdin verbless numbers".split()
+    "override verbless numbers before_verb".split()
 )
 SECTIONS = frozenset(["program", "paths", "environment", "network"])
 
@@ -150,12 +154,53 @@ def merge(files: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[dict[str, Any
     return programs, sections
 
 
+_HEADER = re.compile(r"^\[(program\.(?:\"([^\"]+)\"|([\w\-]+))|paths|environment|network)(?:\.[^\n]*)?\]$", re.MULTILINE)
+
+
+class Shelf(Mapping[str, tuple[Mapping[str, Any], str]]):
+    """The tables of our own files, each read when it is first asked for: a command needs a handful of them."""
+
+    def __init__(self, files: Iterable[tuple[str, str]]) -> None:
+        self.pieces: dict[str, list[str]] = {}
+        self.sources: dict[str, str] = {}
+        self.keys_by_name: dict[str, str] = {}
+        self.read: dict[str, Mapping[str, Any]] = {}
+        for source, text in files:
+            headers = list(_HEADER.finditer(text))
+            for header, following in zip(headers, [*headers[1:], None], strict=True):
+                key = header[2] or header[3] or header[1]
+                end = following.start() if following else len(text)
+                self.pieces.setdefault(key, []).append(text[header.start() : end])
+                if header[1].startswith("program."):
+                    self.sources[key] = source
+                    for name in key.split():
+                        self.keys_by_name[name] = key
+
+    def __getitem__(self, name: str) -> tuple[Mapping[str, Any], str]:
+        key = self.keys_by_name[name]
+        table = self.read.get(key)
+        if table is None:
+            (table,) = tomllib.loads("".join(self.pieces[key]))["program"].values()
+            self.read[key] = table
+        return table, self.sources[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys_by_name)
+
+    def __len__(self) -> int:
+        return len(self.keys_by_name)
+
+    def section(self, name: str) -> dict[str, tuple[str, ...]]:
+        values = tomllib.loads("".join(self.pieces.get(name, ()))).get(name, {})
+        return {key: tuple(value.split()) for key, value in values.items()}
+
+
 @cache
 def built_in_rules() -> Rules:
-    """Read the rules that come with the bot; once a process."""
+    """Find the rules that come with the bot; once a process."""
     folder = Path(__file__).parent / "rules"
-    programs, sections = merge((path.name, read_rules(path)) for path in sorted(folder.glob("*.toml")))
-    return Rules(programs, sections)
+    shelf = Shelf((path.name, path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.toml")))
+    return Rules(shelf, {name: shelf.section(name) for name in ("paths", "environment", "network")})
 
 
 def load_rules(
@@ -179,7 +224,7 @@ def load_rules(
     services = base.own_services + tuple(own_services)
     if directory is None:
         return Rules(base.tables, base.sections, own_paths=paths, own_services=services)
-    programs = dict(base.tables)
+    programs: ChainMap[str, tuple[Mapping[str, Any], str]] = ChainMap({}, base.tables)  # type: ignore[arg-type]
     sections = {name: dict(values) for name, values in base.sections.items()}
     lowered: list[str] = []
     try:
@@ -253,7 +298,7 @@ def compile_table(table: Mapping[str, Any], rule: str, parent: Mapping[str, Any]
             else:
                 longs[name] = option
 
-    if parent is not None:
+    if parent is not None and not parent.get("before_verb"):
         compile_options(parent, add)
     compile_options(table, add)
     roles = tuple(str(table.get("operands", "text")).split())

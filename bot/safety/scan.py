@@ -283,16 +283,22 @@ class Scan:
         after: list[Node] = []
         extra: list[Node] = []
         truncates: list[str] = []
+        appends = False
         for child in node.children:
             if child.type == "file_redirect":
                 flow = self.redirect(child, source, truncates) or flow
+                appends = appends or any(part.type in (">>", "&>>") for part in child.children)
             elif child.type == "herestring_redirect":
                 flow = self.here_string(child)
             elif child.type == "heredoc_redirect":
                 flow, more, rest = self.here_document(child, source)
                 extra += more
                 after += rest
-        if body is None or (body.type == "command" and tree.text(body).strip() in (":", "true")):
+        if truncates or appends:
+            words_of_body = tree.text(body).split() if body is not None else []
+            if words_of_body[:1] == ["yes"] or {"/dev/zero", "/dev/urandom", "/dev/random"} & set(words_of_body):
+                self.find(Risk.HIGH, "fills the disk", source, "redirect.endless")
+        if truncates and (body is None or is_silent(tree.text(body))):
             for path in truncates:
                 if not path.startswith(("/tmp/", "/dev/")):  # noqa: S108
                     self.find(Risk.HIGH, "empties a file", show(path), "redirect.truncate")
@@ -812,6 +818,8 @@ class Scan:
         kind = node.type
         if kind in ("variable_name", "word"):
             name = tree.text(node)
+            if name in self.looking_up:
+                return  # `i=$((i+1))`: every place that sets it is looked at by itself
             if name.isidentifier():
                 self.check_number(self.lookup(name, node), name)
             elif not re.fullmatch(r"[0-9A-Za-z_#]+|-?[0-9]+|[@*]", name):
@@ -1058,6 +1066,14 @@ def strip(word: str, operator: str, pattern: str | None) -> str:
     if not is_unknown(word) and word[:1] not in "-":
         return PATH
     return ANY
+
+
+_SILENT = re.compile(r"(?::|true|false|echo -n|cat /dev/null|printf (?:''|\"\")|echo -n (?:''|\"\"))\Z")
+
+
+def is_silent(command: str) -> bool:
+    """Whether a command prints nothing, so that its output empties the file it goes to."""
+    return _SILENT.match(" ".join(command.split())) is not None
 
 
 def start_inside(call: "Node", body: "Node") -> bool:

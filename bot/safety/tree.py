@@ -36,6 +36,10 @@ _STARTERS = frozenset(
 )
 _BLANK = b" \t\n"
 _BEFORE_COMMAND = b" \t\n;|&(){}!`<>"
+# Text that bash would run, where the grammar saw only text.
+_CODE = re.compile(rb"(?<!\\)(?:\\\\)*(?:`|\$[({\[])")
+_PROCESS = re.compile(rb"(?<!\\)(?:\\\\)*[<>]\(")
+_TEXT_LEAVES = frozenset(["word", "regex", "extglob_pattern", "string_content", "number", "heredoc_content", "test_operator"])
 _IDENTIFIER = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*|[0-9]+")
 
 
@@ -174,6 +178,10 @@ class _Walk:
 
     def check_leaf(self, node: "Node", kind: str, start: int, end: int, parent: "Node | None") -> None:
         data = self.data
+        if kind in _TEXT_LEAVES and (
+            _CODE.search(data, start, end) or (kind != "string_content" and _PROCESS.search(data, start, end))
+        ):
+            self.problem("text with code in it can't be read for certain", text(node))
         if kind == "variable_name" and not _IDENTIFIER.fullmatch(data, start, end):
             self.problem("a variable name that is not plain", text(node))
         elif kind == "word":

@@ -16,8 +16,13 @@ from bot.texts import say
 
 MAX_COMMAND = 2500
 MAX_REASONS = 6
+MAX_REASON = 120
 MAX_EXPLANATION = 300
-"""UTF-16 units: with the lines around them a card stays below Telegram's 4096."""
+MAX_SAID = 300
+MAX_OUTCOME = 100
+MAX_FOLDER = 150
+MAX_NAME = 60
+"""UTF-16 units: all of them together, the words around them and the mark of a repeat stay below 4096."""
 
 
 class Verb(StrEnum):
@@ -53,23 +58,22 @@ def card(approval: Approval, language: str) -> tuple[Rendered, InlineKeyboardMar
     lines = Lines()
     if approval.status is Status.PENDING:
         title = "card_title" if approval.tool == "run_in_terminal" else "card_call"
-        lines.add(f"⚠️ {say(language, title, tool=approval.tool)}", MessageEntity.BOLD)
+        lines.add(f"⚠️ {say(language, title, tool=short(approval.tool, MAX_NAME))}", MessageEntity.BOLD)
     else:
         lines.add(verdict(approval, language), MessageEntity.BOLD)
-    command = visible(approval.command)
-    lines.add(cut(command, MAX_COMMAND), MessageEntity.PRE)
+    lines.add(short(approval.command, MAX_COMMAND), MessageEntity.PRE)
     if too_long(approval):
         lines.add(say(language, "card_in_file"), MessageEntity.ITALIC)
     if approval.outcome:
-        lines.add(f"→ {visible(approval.outcome)}", MessageEntity.BOLD)
+        lines.add(f"→ {short(approval.outcome, MAX_OUTCOME)}", MessageEntity.BOLD)
     if approval.status is Status.PENDING:
         if approval.reasons:
             lines.add(f"{say(language, 'card_why')}:")
             for reason in approval.reasons[:MAX_REASONS]:
-                lines.add(f"• {cut(visible(reason), 200)}")
+                lines.add(f"• {short(reason, MAX_REASON)}")
         if approval.explanation:
             lines.add(f"{say(language, 'card_model_says')}:")
-            lines.add(cut(visible(approval.explanation), MAX_EXPLANATION), MessageEntity.BLOCKQUOTE)
+            lines.add(short(approval.explanation, MAX_EXPLANATION), MessageEntity.BLOCKQUOTE)
     lines.add(footer(approval, language))
     return lines.rendered(), keyboard(approval, language)
 
@@ -77,16 +81,16 @@ def card(approval: Approval, language: str) -> tuple[Rendered, InlineKeyboardMar
 def verdict(approval: Approval, language: str) -> str:
     """Return the first line of a decided card."""
     at = clock_time(approval.decided_at or approval.created_at)
-    name = approval.decided_name or str(approval.decided_by or "")
+    name = short(approval.decided_name or str(approval.decided_by or ""), MAX_NAME)
     mark = {Status.APPROVED: "✅", Status.DENIED: "⛔", Status.EXPIRED: "⌛", Status.CANCELLED: "🚫"}
     line = f"{mark[approval.status]} {say(language, f'card_{approval.status}', name=name, time=at)}"
-    return f"{line}: {cut(visible(approval.reason), 300)}" if approval.reason else line
+    return f"{line}: {short(approval.reason, MAX_SAID)}" if approval.reason else line
 
 
 def footer(approval: Approval, language: str) -> str:
-    parts = [say(language, "card_folder", cwd=visible(approval.cwd))]
+    parts = [say(language, "card_folder", cwd=short(approval.cwd, MAX_FOLDER))]
     if approval.asker_name:
-        parts.append(say(language, "card_asked_by", name=visible(approval.asker_name)))
+        parts.append(say(language, "card_asked_by", name=short(approval.asker_name, MAX_NAME)))
     if approval.status is Status.PENDING:
         parts.append(say(language, "card_until", time=clock_time(approval.expires_at)))
     parts.append(f"#{approval.digest[:8]}")
@@ -117,6 +121,11 @@ def keyboard(approval: Approval, language: str) -> InlineKeyboardMarkup | None:
 def clock_time(at: float) -> str:
     """Return hours and minutes in the server's own time zone."""
     return datetime.fromtimestamp(at).astimezone().strftime("%H:%M")
+
+
+def short(text: str, units: int) -> str:
+    """Return what a person shall see of `text`, every character of it shown, at most so much."""
+    return cut(visible(text), units)
 
 
 def cut(text: str, units: int) -> str:

@@ -103,6 +103,13 @@ class TelegramFace:
         log.info("chat %s is now %s", old, new)
         self.people = self.people.migrated(old, new)
         await self.store.migrate_chat(old, new)
+        # Cards stay behind in the old chat.
+        cards = [
+            Effect(f"card:{a.id}:{new}", a.conversation, "card", {"approval_id": a.id})
+            for a in await self.store.pending_approvals()
+            if a.conversation.chat_id == new
+        ]
+        await self.store.enqueue(cards)
 
     # ── messages ───────────────────────────────────────────────────────────────────────────────────────
 

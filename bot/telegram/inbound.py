@@ -63,7 +63,7 @@ def is_for_us(message: Message, bot_id: int, bot_name: str) -> bool:
     if command_of(message, bot_name):
         return True
     replied = message.reply_to_message
-    if replied and replied.from_user and replied.from_user.id == bot_id:
+    if replied and replied.from_user and replied.from_user.id == bot_id and not begins_topic(message):
         return True
     text = message.text or message.caption or ""
     mentions = message.parse_entities([MessageEntity.MENTION]) | message.parse_caption_entities(
@@ -79,11 +79,8 @@ def is_for_us(message: Message, bot_id: int, bot_name: str) -> bool:
 
 def is_for_another_bot(message: Message, bot_name: str) -> bool:
     """Whether it begins with a command that names another bot."""
-    return (
-        bool(message.entities)
-        and (message.text or "").startswith("/")
-        and command_of(message, bot_name) is None
-    )
+    commanded = any(e.type == MessageEntity.BOT_COMMAND and e.offset == 0 for e in message.entities)
+    return commanded and command_of(message, bot_name) is None
 
 
 def text_of(message: Message, bot_name: str, language: str) -> str:
@@ -101,18 +98,26 @@ def quote_of(message: Message) -> tuple[str, str]:
     quoted = message.quote.text if message.quote else ""
     name = ""
     if replied := message.reply_to_message:
-        if message.is_topic_message and replied.forum_topic_created:
-            return "", ""  # every message of a topic "replies" to the topic's beginning
+        if begins_topic(message):
+            return "", ""
         quoted = quoted or replied.text or replied.caption or ""
         name = replied.from_user.full_name if replied.from_user else ""
     elif external := message.external_reply:
         origin = external.origin
         user = getattr(origin, "sender_user", None)
-        name = user.full_name if user else getattr(origin, "sender_user_name", "") or ""
+        place = getattr(origin, "sender_chat", None) or getattr(origin, "chat", None)
+        name = user.full_name if user else getattr(origin, "sender_user_name", "")
+        name = name or (place.effective_name if place else "") or ""
     return quoted, name
+
+
+def begins_topic(message: Message) -> bool:
+    """Whether it only "replies" to its topic's beginning, as every message of a topic does."""
+    replied = message.reply_to_message
+    return bool(message.is_topic_message and replied and replied.forum_topic_created)
 
 
 def bare_word(text: str) -> str | None:
     """Return `yes` or `no` when that is all a message says, in any language the bot speaks."""
-    word = text.strip().strip(".!,?").lower()
+    word = text.strip(" \n\t.!,?").lower().replace("\u2019", "'")
     return "yes" if word in YES else "no" if word in NO else None

@@ -181,13 +181,18 @@ class Outbox:
     async def _send(self, stored: StoredEffect, part: Part, *, unsure: bool, resent: bool) -> int:
         """Send one part; return its message id, 0 when only its arrival is known."""
         again, bare = unsure, False
-        if unsure and resent:
+        # A second copy of a card does no harm, a missing one holds up a turn for ever.
+        once_more = stored.effect.kind == "card"
+        if unsure and resent and not once_more:
+            log.error("effect %s may not have arrived; it was sent twice already", stored.id)
             return 0
         tries = 0
         while True:
-            await self._store.sending(stored.id, resend=again)
 
             async def call(again: bool = again, bare: bool = bare) -> Message:
+                # Marked when its turn has come, not before: the less time between mark and arrival, the
+                # fewer repeats after a kill.
+                await self._store.sending(stored.id, resend=again)
                 return await part.send(again=again, bare=bare)
 
             try:
@@ -211,8 +216,8 @@ class Outbox:
                     case "sent":
                         log.warning("telegram took a message but did not answer in time; not sent again")
                         return 0
-                    case _ if again:
-                        log.error("a message may not have arrived; it was sent twice already")
+                    case _ if again and not once_more:
+                        log.error("effect %s may not have arrived; it was sent twice already", stored.id)
                         return 0
                     case _:
                         log.warning("the connection broke while sending; sending once more: %s", exc)

@@ -39,12 +39,11 @@ class Status:
         last_poll = self.poller.last_poll
         age = f"{now - last_poll:.0f} s ago" if last_poll else "never"
         load = " ".join(f"{value:.2f}" for value in os.getloadavg())
-        disk = shutil.disk_usage(self.work_dir)
         lines = [
             f"Server: {platform.node()}, up {duration(uptime())}",
             f"Load: {load} on {os.cpu_count()} cores",
             f"Memory: {memory()}",
-            f"Disk: {size(disk.used)} of {size(disk.total)} used, {size(disk.free)} free",
+            f"Disk: {disk(self.work_dir)}",
             "",
             f"Kai {__version__}, up {duration(now - self.started_at)}, {size(resident())} resident",
             f"Model: {self.model}",
@@ -90,6 +89,14 @@ def memory() -> str:
     except (OSError, KeyError, ValueError):
         return "unknown"
     return f"{size(total - free)} of {size(total)} used"
+
+
+def disk(folder: Path) -> str:
+    try:
+        usage = shutil.disk_usage(folder)
+    except OSError:
+        return "unknown"
+    return f"{size(usage.used)} of {size(usage.total)} used, {size(usage.free)} free"
 
 
 def resident() -> int:

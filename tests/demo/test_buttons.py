@@ -44,6 +44,23 @@ async def test_callback_data_has_64_bytes_not_characters(
         (keyboard({"text": "A"}), NO_TEXT_BUTTONS),
         (keyboard({"text": "A", "callback_data": ""}), NO_TEXT_BUTTONS),
         (keyboard({"callback_data": "a"}), "can't parse inline keyboard button: Can't find field \"text\""),
+        ({"inline_keyboard": "A"}, 'field "inline_keyboard" must be of type Array'),
+        (
+            {"inline_keyboard": [["A"]]},
+            "can't parse inline keyboard button: InlineKeyboardButton must be an Object",
+        ),
+        (
+            keyboard({"text": 1, "callback_data": "a"}),
+            'can\'t parse inline keyboard button: Field "text" must be of type String',
+        ),
+        (
+            keyboard({"text": "A", "callback_data": 1}),
+            'can\'t parse inline keyboard button: Field "callback_data" must be of type String',
+        ),
+        (
+            keyboard(button() | {"style": "loud"}),
+            "can't parse inline keyboard button: Invalid button style specified",
+        ),
         (keyboard(button(text=" ")), "inline keyboard button text must be non-empty"),
         (
             keyboard({"text": "A", "url": "./x"}),

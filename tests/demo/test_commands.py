@@ -50,6 +50,32 @@ async def test_a_hundred_commands_are_the_most(bot: BareBot) -> None:
     await bot.do("setMyCommands", commands=commands[:100])
 
 
+async def test_commands_are_a_list(bot: BareBot) -> None:
+    answer = await bot.refused("setMyCommands", commands={"help": "x"})
+
+    assert answer == "Bad Request: expected an Array of BotCommand"
+
+
+async def test_a_member_scope_names_a_user(bot: BareBot, alice: Person) -> None:
+    scope = {"type": "chat_member", "chat_id": 7}
+
+    answer = await bot.refused("setMyCommands", commands=[HELP], scope=scope)
+
+    assert answer == "Bad Request: invalid user_id specified"
+
+
+async def test_an_unknown_scope_is_refused(bot: BareBot) -> None:
+    answer = await bot.refused("setMyCommands", commands=[HELP], scope={"type": "friends"})
+
+    assert answer == "Bad Request: can't parse BotCommandScope: Unsupported type specified"
+
+
+async def test_an_unknown_menu_button_is_refused(bot: BareBot) -> None:
+    answer = await bot.refused("setChatMenuButton", menu_button={"type": "big"})
+
+    assert answer == "Bad Request: menuButton has unsupported type"
+
+
 async def test_a_scope_for_an_unknown_chat_is_refused(bot: BareBot) -> None:
     answer = await bot.refused("setMyCommands", commands=[HELP], scope={"type": "chat", "chat_id": 99})
 

@@ -31,6 +31,13 @@ def bold(offset: int, length: int) -> dict[str, Any]:
         ("abc", bold(-1, 1), "receive an entity with incorrect offset -1"),
         ("abc", bold(0, -1), "receive an entity with incorrect length -1"),
         ("abc", {"type": "bold", "length": 1}, "can't parse MessageEntity: Can't find field \"offset\""),
+        ("abc", "bold", "can't parse MessageEntity: expected an Object"),
+        ("abc", {"offset": 0, "length": 1}, "can't parse MessageEntity: Can't find field \"type\""),
+        (
+            "abc",
+            {"type": "bold", "offset": "0", "length": 1},
+            'can\'t parse MessageEntity: Field "offset" must be of type Number',
+        ),
         (
             "abc",
             {"type": "text_link", "offset": 0, "length": 1},
@@ -39,7 +46,7 @@ def bold(offset: int, length: int) -> dict[str, Any]:
     ],
 )
 async def test_entities_outside_the_text_are_refused(
-    bot: BareBot, alice: Person, text: str, entity: dict[str, Any], problem: str
+    bot: BareBot, alice: Person, text: str, entity: object, problem: str
 ) -> None:
     answer = await bot.refused("sendMessage", chat_id=7, text=text, entities=[entity])
 

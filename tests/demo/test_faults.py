@@ -104,7 +104,7 @@ async def test_never_answering_before_or_after_the_effect(
 async def test_a_half_open_poll_hangs_while_others_work(
     far: BareBot, emulator: Emulator, alice: Person
 ) -> None:
-    emulator.updates.deafen()
+    emulator.half_open()
 
     with pytest.raises(httpx.ReadTimeout):
         await far.updates(timeout=1)

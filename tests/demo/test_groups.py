@@ -321,6 +321,32 @@ async def test_members_and_admins(bot: BareBot, alice: Person, bob: Person, grou
     assert answer == "Bad Request: there are no administrators in the private chat"
 
 
+async def test_only_an_admin_bot_pins(bot: BareBot, alice: Person, group: Chat) -> None:
+    message = alice.send("rules", group)
+    rights = "Bad Request: not enough rights to manage pinned messages in the chat"
+
+    assert await bot.refused("pinChatMessage", chat_id=group.id, message_id=message.id) == rights
+    assert await bot.refused("unpinChatMessage", chat_id=group.id) == rights
+    alice.promote_bot(group)
+    await bot.do("pinChatMessage", chat_id=group.id, message_id=message.id)
+
+
+async def test_a_private_chat_cannot_be_left(bot: BareBot, alice: Person) -> None:
+    assert await bot.refused("leaveChat", chat_id=7) == "Forbidden: bot can't leave private chats"
+
+
+async def test_a_member_needs_a_user_id(bot: BareBot, alice: Person) -> None:
+    answer = await bot.refused("getChatMember", chat_id=7, user_id=0)
+
+    assert answer == "Bad Request: invalid user_id specified"
+
+
+async def test_a_chat_that_was_never_opened_is_not_found(bot: BareBot, emulator: Emulator) -> None:
+    emulator.person(9, "Eve")
+
+    assert await bot.refused("getChat", chat_id=9) == "Bad Request: chat not found"
+
+
 def test_outsiders_cannot_write(emulator: Emulator, group: Chat) -> None:
     with pytest.raises(ValueError, match="is not in 'Ops'"):
         emulator.person(9, "Eve").send("hi", group)

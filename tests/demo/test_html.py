@@ -50,6 +50,8 @@ def test_html_gives_text_and_entities(source: str, text: str, found: object) -> 
         ("<a =x>t</a>", 'Empty attribute name in the tag "a" at byte offset 0'),
         ("<a href", 'Unclosed start tag "a" at byte offset 0'),
         ("<a href ", 'Unclosed start tag "a" at byte offset 0'),
+        ("<a href=", 'Unclosed start tag "a" at byte offset 0'),
+        ('<tg-emoji emoji-id="x">y</tg-emoji>', "Invalid custom emoji identifier specified"),
         ('<a href="x', "Unclosed start tag at byte offset 0"),
     ],
 )
@@ -64,6 +66,12 @@ def test_html_keeps_the_language_of_code() -> None:
     _, entities = parse_html('<pre><code class="language-py">x</code></pre>')
 
     assert entities == [{"type": "pre", "offset": 0, "length": 1, "language": "py"}]
+
+
+def test_html_keeps_a_custom_emojis_id() -> None:
+    _, entities = parse_html('<tg-emoji emoji-id="12">👍</tg-emoji>')
+
+    assert entities == [{"type": "custom_emoji", "offset": 0, "length": 2, "custom_emoji_id": "12"}]
 
 
 def test_half_a_surrogate_pair_by_reference_is_refused() -> None:

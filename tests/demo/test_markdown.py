@@ -67,6 +67,8 @@ def test_markdown_v2_gives_text_and_entities(
         ("[t](http://a", "Can't find end of a URL at byte offset 4"),
         ("*a _b* c_", "Can't find end of Italic entity at byte offset 8"),
         (">a *b\nc*", "Can't find end of Bold entity at byte offset 3"),
+        ("![x](http://a.io)", "Invalid tg://emoji or tg://time URL specified"),
+        (">*a||\nb", "Can't find end of Bold entity at byte offset 1"),
         ("![x]", "The entity must contain a tg://emoji or tg://time URL"),
     ],
 )
@@ -81,6 +83,12 @@ def test_markdown_v2_keeps_the_language_of_code() -> None:
     _, entities = parse_markdown_v2("```rust\nfn\n```")
 
     assert entities[0]["language"] == "rust"
+
+
+def test_markdown_v2_keeps_a_custom_emojis_id() -> None:
+    _, entities = parse_markdown_v2("![👍](tg://emoji?id=12)")
+
+    assert entities == [{"type": "custom_emoji", "offset": 0, "length": 2, "custom_emoji_id": "12"}]
 
 
 def test_markdown_v2_names_a_user_by_a_link() -> None:

@@ -317,6 +317,16 @@ async def test_only_the_listed_reactions_pass(
     assert body.get("description") == (None if accepted else "Bad Request: REACTION_INVALID")
 
 
+async def test_reactions_are_a_list(bot: BareBot, alice: Person) -> None:
+    message = alice.send("hi")
+
+    answer = await bot.refused(
+        "setMessageReaction", chat_id=7, message_id=message.id, reaction={"emoji": "👀"}
+    )
+
+    assert answer == "Bad Request: expected an Array of ReactionType"
+
+
 async def test_a_bot_has_one_reaction_a_message(bot: BareBot, alice: Person) -> None:
     message = alice.send("hi")
     two = [{"type": "emoji", "emoji": "👀"}, {"type": "emoji", "emoji": "👍"}]

@@ -128,6 +128,24 @@ async def test_expect_call_waits_for_an_answered_call(
         await emulator.expect_call("sendPhoto", within=0.05)
 
 
+async def test_all_taken_waits_for_the_confirmation(bot: BareBot, emulator: Emulator, alice: Person) -> None:
+    alice.send("hi")
+    waiting = asyncio.create_task(emulator.expect_all_taken())
+    (update,) = await bot.updates()
+    assert not waiting.done()
+
+    await bot.updates(offset=update["update_id"] + 1)
+
+    await waiting
+
+
+async def test_updates_left_lying_are_told(emulator: Emulator, alice: Person) -> None:
+    alice.send("hi")
+
+    with pytest.raises(AssertionError, match="1 updates not taken"):
+        await emulator.expect_all_taken(within=0.05)
+
+
 async def test_an_unanswered_press_is_told(bot: BareBot, alice: Person) -> None:
     markup = {"inline_keyboard": [[{"text": "A", "callback_data": "a"}]]}
     await bot.do("sendMessage", chat_id=7, text="?", reply_markup=markup)

@@ -121,3 +121,17 @@ async def test_a_body_that_claims_more_than_50_mb_is_not_read(bot: BareBot, alic
 
     assert response.status_code == 413
     assert response.json()["description"] == "Request Entity Too Large"
+
+
+async def test_a_broken_json_body_is_refused(bot: BareBot) -> None:
+    response = await bot.client.post(
+        f"/bot{bot.token}/getMe", content=b"{oops", headers={"Content-Type": "application/json"}
+    )
+
+    assert response.json()["description"] == "Bad Request: can't parse JSON object"
+
+
+async def test_a_missing_file_is_not_found(bot: BareBot) -> None:
+    response = await bot.client.get(f"/file/bot{bot.token}/documents/file_9.txt")
+
+    assert response.status_code == 404

@@ -262,7 +262,7 @@ async def test_repeating_an_offset_soon_waits_three_seconds_for_news() -> None:
 async def test_a_half_open_poll_never_hears_anything(bot: BareBot, emulator: Emulator, alice: Person) -> None:
     poll = asyncio.create_task(bot.updates(timeout=1))
     await asyncio.sleep(0.05)
-    emulator.updates.deafen()
+    emulator.half_open()
 
     alice.send("hello?")
     await asyncio.sleep(1.2)

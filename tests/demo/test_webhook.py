@@ -168,6 +168,24 @@ async def test_the_answer_may_be_a_method(
         await emulator.close()
 
 
+async def test_a_refused_method_in_the_answer_is_logged_and_delivery_goes_on(
+    bot: BareBot, emulator: Emulator, alice: Person, receiver: Receiver
+) -> None:
+    async def speak_badly(_: dict[str, Any]) -> Answer:
+        return 200, b'{"method": "sendMessage", "chat_id": 99, "text": "x"}'
+
+    receiver.reply = speak_badly
+    async with receiving(receiver) as url:
+        await bot.do("setWebhook", url=url)
+        alice.send("one")
+        alice.send("two")
+        await receiver.wait_for(2)
+        call = await emulator.expect_call("sendMessage", after=1)
+        await emulator.close()
+
+    assert call.description == "Bad Request: chat not found"
+
+
 async def test_nobody_listening_is_reported(
     bot: BareBot, emulator: Emulator, alice: Person, receiver: Receiver
 ) -> None:

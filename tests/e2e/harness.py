@@ -127,7 +127,7 @@ async def town(
     (folder / "work").mkdir(exist_ok=True)
     async with serve(emulator) as telegram, serve_model(model) as models:
         environment = {
-            "PATH": os.environ["PATH"], "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+            "PATH": os.environ["PATH"],
             "HOME": str(folder),
             "TELEGRAM_BOT_TOKEN": emulator.token,
             "TELEGRAM_API_URL": telegram,

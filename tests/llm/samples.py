@@ -73,12 +73,16 @@ class Line:
 
     client: LLMClient
     server: ModelServer
-    url: str
 
 
 @asynccontextmanager
 async def line(
-    kind: str, script: Script | Sequence[Reply], *, key: str = KEY, model: str = "scripted"
+    kind: str,
+    script: Script | Sequence[Reply],
+    *,
+    key: str = KEY,
+    model: str = "scripted",
+    max_tokens: int = 8192,
 ) -> AsyncIterator[Line]:
     """Serve a script and connect a client of a kind to it."""
     if not callable(script):
@@ -87,17 +91,27 @@ async def line(
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(serve_model(server))
         http = await stack.enter_async_context(httpx.AsyncClient())
-        yield Line(connect(kind, http, url, key=key, model=model), server, url)
+        yield Line(connect(kind, http, url, key=key, model=model, max_tokens=max_tokens), server)
 
 
 def connect(
-    kind: str, http: httpx.AsyncClient, url: str, *, key: str = KEY, model: str = "scripted"
+    kind: str,
+    http: httpx.AsyncClient,
+    url: str,
+    *,
+    key: str = KEY,
+    model: str = "scripted",
+    max_tokens: int = 8192,
 ) -> LLMClient:
     client: LLMClient
     if kind.startswith("openai"):
-        client = OpenAIChat(http, provider="openai", base_url=f"{url}/v1", key=key, model=model)
+        client = OpenAIChat(
+            http, provider="openai", base_url=f"{url}/v1", key=key, model=model, max_tokens=max_tokens
+        )
     else:
-        client = Anthropic(http, provider="anthropic", base_url=url, key=key, model=model)
+        client = Anthropic(
+            http, provider="anthropic", base_url=url, key=key, model=model, max_tokens=max_tokens
+        )
     return TextTools(client) if "as text" in kind else client
 
 

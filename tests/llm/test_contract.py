@@ -495,3 +495,24 @@ async def test_many_streams_run_side_by_side(kind: str) -> None:
         heard = await asyncio.gather(*(hear(here.client, asking(UserMessage(f"no. {n}"))) for n in range(40)))
 
     assert [one.message.text for one in heard] == [f"no. {n}" for n in range(40)]
+
+
+@native_client
+@pytest.mark.parametrize(
+    "words",
+    [
+        "max_tokens: 8192 > 4096, which is the maximum allowed number of output tokens for m-3-20240307",
+        "max_tokens is too large: 8192. This model supports at most 4096 completion tokens.",
+        "Invalid max_tokens value, the valid range of max_tokens is [1, 4096]",
+        "`max_completion_tokens` must be less than or equal to `4096`",
+    ],
+)
+async def test_a_limit_above_the_models_own_is_lowered_from_then_on(kind: str, words: str) -> None:
+    """Requirement N8."""
+    replies = [Reply(status=400, error=words), Reply("one"), Reply("two")]
+
+    async with line(kind, replies, max_tokens=8192) as here:
+        said = [(await hear(here.client)).message.text for _ in range(2)]
+
+    assert said == ["one", "two"]
+    assert [request.body["max_tokens"] for request in here.server.requests] == [8192, 4096, 4096]

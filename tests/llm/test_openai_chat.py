@@ -69,6 +69,16 @@ async def test_a_server_that_does_not_know_stream_options_is_asked_without_them_
     assert ["stream_options" in request.body for request in server.requests] == [True, False, False]
 
 
+async def test_a_model_that_takes_tools_only_without_reasoning_is_asked_not_to_reason() -> None:
+    error = "Function tools with reasoning_effort are not supported for scripted in /v1/chat/completions."
+    server = ModelServer([Reply(status=400, error=error), Reply("one"), Reply("two")])
+
+    said = await talk(server, HELLO, HELLO)
+
+    assert said == ["one", "two"]
+    assert [request.body.get("reasoning_effort") for request in server.requests] == [None, "none", "none"]
+
+
 async def test_no_token_limit_is_sent_unless_there_is_one() -> None:
     server = ModelServer([Reply("one")])
 

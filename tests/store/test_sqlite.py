@@ -225,11 +225,12 @@ async def test_a_listener_that_raises_spoils_no_write(store: SqliteStore) -> Non
     loop.set_exception_handler(lambda _, context: heard.append(context["exception"]))
     store.on_effects(lambda: [].pop())
 
-    await asyncio.gather(*(store.enqueue([answer(f"k{n}")]) for n in range(3)))
-    await store.append(HERE, [UserMessage("after")])
+    slow = asyncio.create_task(store._db.write(lambda db: time.sleep(0.1), effects=True))
+    await asyncio.sleep(0.05)
+    await asyncio.gather(slow, store.append(HERE, [UserMessage("in the next commit")]))
 
     assert [type(error) for error in heard] == [IndexError]
-    assert await store.outbox_size() == 3
+    assert list(await store.load(HERE)) == [UserMessage("in the next commit")]
 
 
 async def test_a_file_that_is_no_database_is_set_aside_whole(path: Path, clock: SettableClock) -> None:

@@ -23,11 +23,11 @@ HERE = Conversation(7)
 FAST = Rates(private=1000, private_burst=1000, group=1000, group_burst=1000, overall=10_000)
 
 
-def question(id: str = "a1", **changes: Any) -> Approval:
+def question(approval_id: str = "a1", **changes: Any) -> Approval:
     fields: dict[str, Any] = {
-        "id": id,
+        "id": approval_id,
         "conversation": HERE,
-        "call_id": f"call-{id}",
+        "call_id": f"call-{approval_id}",
         "digest": "0123456789abcdef" * 4,
         "tool": "run_in_terminal",
         "command": "rm -rf build",
@@ -131,7 +131,7 @@ class Office:
     async def done(self, within: float = 5.0) -> None:
         """Wait until nothing is left to send."""
         async with asyncio.timeout(within):
-            while await self.store.outbox_size():
+            while await self.store.outbox_size():  # noqa: ASYNC110 - the store tells nobody
                 await asyncio.sleep(0.01)
 
 
@@ -145,10 +145,10 @@ def open_office(store: SqliteStore) -> OpenOffice:
     @asynccontextmanager
     async def opened(bot: Bot) -> AsyncIterator[Office]:
         async def undeliverable(approval_id: str) -> None:
-            office.undeliverable.append(approval_id)
+            at_work.undeliverable.append(approval_id)
 
         async def migrated(old: int, new: int) -> None:
-            office.migrations.append((old, new))
+            at_work.migrations.append((old, new))
             await store.migrate_chat(old, new)
 
         gate = SendGate(FAST)
@@ -159,12 +159,12 @@ def open_office(store: SqliteStore) -> OpenOffice:
             language="en",
             undeliverable=undeliverable,
             migrated=migrated,
-            card_shown=lambda conversation: office.shown.append(conversation),
+            card_shown=lambda conversation: at_work.shown.append(conversation),
         )
-        office = Office(outbox, store, gate)
+        at_work = Office(outbox, store, gate)
         running = asyncio.create_task(outbox.run())
         try:
-            yield office
+            yield at_work
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
@@ -182,7 +182,7 @@ async def office(open_office: OpenOffice, bot: Bot, alice: Person) -> AsyncItera
 async def settle(condition: Callable[[], bool], within: float = 5.0) -> None:
     """Wait until something has become true."""
     async with asyncio.timeout(within):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - whatever is waited for tells nobody
             await asyncio.sleep(0.005)
 
 

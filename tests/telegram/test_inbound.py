@@ -170,10 +170,7 @@ def test_a_command_in_the_middle_is_none(alice: Person) -> None:
     "text", ["/etc/hosts has www.example.org in it", "/var/log is full", "/etc/hosts, mail root@example.org"]
 )
 def test_a_path_is_no_command_of_another_bot(alice: Person, text: str) -> None:
-    said = seen(alice.send(text))
-
-    if command_of(said, US) is None:
-        assert not is_for_another_bot(said, US)
+    assert not is_for_another_bot(seen(alice.send(text)), US)
 
 
 # ── what it says ───────────────────────────────────────────────────────────────────────────────────────
@@ -265,12 +262,16 @@ def test_what_has_no_words_says_nothing(alice: Person, kind: str) -> None:
     assert read(said) == ""
 
 
-@pytest.mark.parametrize("word", ["yes", "Yes!", " OK ", "ya", "Setuju.", "boleh", "sim", "Pode!", "claro", "ok !"])
+@pytest.mark.parametrize(
+    "word", ["yes", "Yes!", " OK ", "ya", "Setuju.", "boleh", "sim", "Pode!", "claro", "ok !"]
+)
 def test_a_bare_yes_is_known_in_every_language(word: str) -> None:
     assert bare_word(word) == "yes"
 
 
-@pytest.mark.parametrize("word", ["no", "No.", "don't", "don’t", "cancel", "tidak", "Jangan!", "não", "NÃO", "negar"])
+@pytest.mark.parametrize(
+    "word", ["no", "No.", "don't", "don’t", "cancel", "tidak", "Jangan!", "não", "NÃO", "negar"]
+)
 def test_a_bare_no_is_known_in_every_language(word: str) -> None:
     assert bare_word(word) == "no"
 

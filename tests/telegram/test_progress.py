@@ -106,7 +106,7 @@ async def test_a_turn_ends_at_once_though_its_chat_is_held_back(
     async with Progress(bot, gate, HERE, line_after=0.1) as progress:
         progress.watch(STARTED)
         await alice.chat.expect("make")
-        emulator.fail("sendMessage", 429, retry_after=2)
+        emulator.fail("sendMessage", 429, retry_after=1)
         gate.leave(HERE.chat_id, Priority.ANSWER, lambda: bot.send_message(HERE.chat_id, "answer"))
         await settle(lambda: gate.held() == 1)
         ending = time.monotonic()

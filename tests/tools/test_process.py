@@ -428,7 +428,7 @@ async def test_a_flood_is_bounded_in_memory_on_disk_and_in_the_loop(run: Run) ->
             lags.append(time.monotonic() - before - 0.005)
 
     watching = asyncio.create_task(watch())
-    finished = await run("yes", timeout=0.7)
+    finished = await run("yes & yes & yes & yes & wait", timeout=0.7)
     watching.cancel()
 
     assert finished.total > 30 * 2**20
@@ -436,7 +436,7 @@ async def test_a_flood_is_bounded_in_memory_on_disk_and_in_the_loop(run: Run) ->
     assert finished.file is not None
     assert finished.file.stat().st_size == 20 * 2**20
     assert stat.S_IMODE(finished.file.stat().st_mode) == 0o600
-    assert sorted(lags)[len(lags) * 9 // 10] < 0.05
+    assert max(lags) < 0.3
 
 
 async def test_long_output_keeps_its_ends_and_its_whole_in_a_file(run: Run) -> None:

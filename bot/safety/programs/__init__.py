@@ -5,6 +5,7 @@ A handler is named by `handler = "…"` in a rule file. It may only add findings
 
 from bot.safety.programs import (
     archives,
+    cloud,
     code,
     containers,
     databases,
@@ -19,6 +20,7 @@ from bot.safety.programs import (
 
 __all__ = [
     "archives",
+    "cloud",
     "code",
     "containers",
     "databases",

@@ -173,3 +173,106 @@ def fetch_url(call: Call) -> Flow:
         if "://" in word:
             network.judge_url(call.scan, word)
     return Flow("pipe", taints=frozenset(["network"]))
+
+
+@handles("dpkg")
+def dpkg(call: Call) -> Flow:
+    if not call.options:
+        call.high("changes installed packages")
+    return Flow("pipe")
+
+
+@handles("rpm")
+def rpm(call: Call) -> Flow:
+    if not call.has("-q", "--query", "-V", "--verify", "-K", "--checksig", "--version"):
+        call.high("changes installed packages")
+    for word in call.operands:
+        if "://" in word:
+            call.high("installs code from an address or a file", word)
+    return Flow("pipe")
+
+
+@handles("pacman")
+def pacman(call: Call) -> Flow:
+    if call.has("-Q", "-F", "-T", "--query", "--files", "-V", "--version"):
+        return Flow("pipe")
+    if call.has("-S", "--sync"):
+        if call.has("-s", "-i", "-g", "-l") and not call.has("-y", "-u", "-c"):
+            return Flow("pipe")
+        if call.has("-c", "--clean"):
+            call.high("removes the package cache")
+        return Flow("pipe")
+    call.high("changes installed packages")
+    return Flow("pipe")
+
+
+@handles("npx", raw=True)
+def npx(call: Call) -> Flow:
+    words = list(call.args)
+    local = False
+    while words and words[0].startswith("-"):
+        word = words.pop(0)
+        if word in ("--no-install", "--no", "--offline"):
+            local = True
+        elif word not in ("--quiet", "-q"):
+            call.high("fetches and runs code")
+            return Flow("pipe")
+    spec = find_spec(call.scan.rules, words[0]) if words and is_literal(words[0]) else None
+    if not local or spec is None:
+        call.high("fetches and runs code")
+        return Flow("pipe")
+    return call.run(words)
+
+
+_TASKS = re.compile(
+    r"(?i)(?:.*[:_\-./])?(?:deploy|publish|release|push|upload|destroy|drop|reset|clean-?all|distclean|purge|wipe|nuke|prod(?:uction)?|rollback|"
+    r"uninstall|install|migrate|seed|ship|delete|down|terraform|apply)(?:[:_\-./].*)?\Z"
+)
+
+
+@handles("make")
+def build(call: Call) -> Flow:
+    """Build tools: a target may be anything the project wrote, but some names say that it reaches far."""
+    if call.has("--version", "-v", "-V", "--help", "-h", "--list", "-l") and not call.operands:
+        call.clear()
+        return Flow("pipe")
+    for name, value in call.options:
+        if name in ("-f", "--file", "--makefile", "-C", "--directory") and value:
+            if value.startswith(("/", "~", "\x04", "..")) or is_unknown(value) or value == "-":
+                call.high("runs a script from outside the project", value)
+        if name in ("--eval", "-E"):
+            call.high("runs code given as text")
+    for word in call.operands:
+        if re.match(r"(?:SHELL|MAKEFLAGS|CC|CXX|LD|AR|.*SHELLFLAGS|PATH)[:+?]?=", word) or is_unknown(word):
+            call.high("changes which code runs later", word)
+        elif _TASKS.match(word):
+            call.high("runs a task that reaches beyond the project", word)
+    return Flow("pipe")
+
+
+@handles("compiler")
+def compiler(call: Call) -> Flow:
+    if call.args in (["--version"], ["-version"], ["-v"], ["-V"], ["-dumpversion"]):
+        call.cleared = True
+        return Flow("pipe")
+    output = call.value("-o")
+    if output is not None:
+        call.write(output)
+    for word in call.operands:
+        if word.startswith("@") or is_unknown(word):
+            call.high("takes its options from a file", word)
+        else:
+            call.read(word)
+    return Flow("pipe")
+
+
+@handles("java")
+def java(call: Call) -> Flow:
+    jar = call.value("-jar")
+    if jar is not None:
+        run_script(call, jar)
+    elif call.operands:
+        run_script(call, call.operands[0])
+    elif not call.has("-version", "--version", "-showversion"):
+        call.high("runs code given as text")
+    return Flow("pipe")

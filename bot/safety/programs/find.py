@@ -95,6 +95,8 @@ def find(call: Call) -> Flow:
         spots = [line] if line is not PATH else [start.rstrip("/") + "/" + PATH for start in starts]
         for spot in spots:
             call.run([word.replace("{}", spot) for word in inner], NOTHING)
+        if action in ("-execdir", "-okdir") and "/" in inner[0] and not inner[0].startswith("/"):
+            call.high("runs a program from every folder it finds", inner[0])
         if len(inner) > 1 and "{}" in inner[0]:
             call.high("runs every file it finds")
     return Flow("pipe", line=line if all(not is_unknown(start) for start in starts) else PATH)

@@ -306,3 +306,34 @@ def getent(call: Call) -> Flow:
         for word in call.operands[1:]:
             network.judge_host(call.scan, word)
     return Flow("pipe")
+
+
+@handles("nginx", raw=True)
+def nginx(call: Call) -> Flow:
+    if call.args not in (["-t"], ["-T"], ["-v"], ["-V"], ["-tq"], ["-t", "-q"], ["-h"]):
+        call.high(call.spec.reason)
+    else:
+        call.clear()
+    return Flow("pipe")
+
+
+@handles("list-only")
+def list_only(call: Call) -> Flow:
+    """Disk editors: without `-l` they start editing."""
+    if not call.has("-l", "--list", "-V", "--version"):
+        call.high("changes disks or file systems")
+    return Flow("pipe")
+
+
+@handles("logrotate")
+def logrotate(call: Call) -> Flow:
+    if not call.has("-d", "--debug", "--version"):
+        call.high("moves and deletes logs")
+    return Flow("pipe")
+
+
+@handles("swapon", raw=True)
+def swapon(call: Call) -> Flow:
+    if call.args and all(re.fullmatch(r"--(?:show|noheadings|raw|bytes)(?:=[\w,]+)?|-s", word) for word in call.args):
+        call.clear()
+    return Flow("pipe")

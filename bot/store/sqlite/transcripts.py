@@ -123,14 +123,15 @@ class SqliteTranscripts(Part):
             db.execute(
                 "INSERT INTO conversations (chat_id, thread_id, nonce, cwd, reset_after)"
                 " SELECT :new, thread_id, nonce, cwd, reset_after FROM conversations WHERE chat_id = :old"
-                " ON CONFLICT (chat_id, thread_id) DO UPDATE SET cwd = iif(cwd = '', excluded.cwd, cwd),"
-                " reset_after = max(reset_after, excluded.reset_after)",
+                " ON CONFLICT (chat_id, thread_id) DO UPDATE SET nonce = excluded.nonce,"  # approvals are bound to it
+                " cwd = iif(cwd = '', excluded.cwd, cwd), reset_after = max(reset_after, excluded.reset_after)",
                 chats,
             )
             db.execute("DELETE FROM conversations WHERE chat_id = :old", chats)
             for table in ("messages", "approvals", "claims"):
                 db.execute(f"UPDATE {table} SET chat_id = :new WHERE chat_id = :old", chats)
-            db.execute("UPDATE OR IGNORE cards SET chat_id = :new WHERE chat_id = :old", chats)
+            # Message ids begin anew in the new chat: an old card's is somebody else's there.
+            db.execute("DELETE FROM cards WHERE chat_id = :old", chats)
             db.execute("UPDATE outbox SET chat_id = :new WHERE chat_id = :old AND done_at IS NULL", chats)
 
         await self._db.write(job)

@@ -1,0 +1,261 @@
+"""How a question looks, and what its buttons say (A5; §5)."""
+
+import string
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.store.base import Approval, Status
+from bot.telegram.cards import (
+    MAX_COMMAND,
+    Press,
+    Verb,
+    card,
+    clock_time,
+    cut,
+    read_press,
+    too_long,
+)
+from bot.telegram.outbox import marked
+from bot.telegram.render import Rendered, utf16_len
+from bot.texts import LANGUAGES, say
+from tests.telegram.conftest import question
+
+DECIDED: dict[str, Any] = {"decided_by": 7, "decided_name": "Alice", "decided_at": 1_700_000_100.0}
+ODD = st.text(alphabet=st.sampled_from("a 😀\n\t\x1b\u202e\u200b\ud800é⟨"), max_size=80)
+
+
+def covered(rendered: Rendered, kind: str) -> list[str]:
+    """What entities cover, read as the server reads it: in UTF-16 units."""
+    units = rendered.text.encode("utf-16-le")
+    return [
+        units[2 * e.offset : 2 * (e.offset + e.length)].decode("utf-16-le")
+        for e in rendered.entities
+        if e.type == kind
+    ]
+
+
+def shown(approval: Approval, language: str = "en") -> str:
+    return card(approval, language)[0].text
+
+
+def labels(approval: Approval, language: str = "en") -> list[list[str]]:
+    keyboard = card(approval, language)[1]
+    return [[button.text for button in row] for row in keyboard.inline_keyboard] if keyboard else []
+
+
+# ── what is asked ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_open_question_says_all_that_a_person_must_weigh() -> None:
+    approval = question()
+
+    assert shown(approval) == (
+        "⚠️ May I run this?\nrm -rf build\nWhy I ask:\n• deletes files\nThe model says:\nto build afresh\n"
+        f"In /srv · asked by Alice · until {clock_time(approval.expires_at)} · #01234567"
+    )
+
+
+def test_the_command_stands_whole_in_a_pre_entity() -> None:
+    assert covered(card(question(command="echo 😀 | tee x\ncat x"), "en")[0], "pre") == [
+        "echo 😀 | tee x\ncat x"
+    ]
+
+
+def test_entities_count_in_utf_16_units() -> None:
+    rendered = card(question(command="😀 rm", explanation="because 😀😀"), "en")[0]
+
+    assert covered(rendered, "bold") == ["⚠️ May I run this?"]
+    assert covered(rendered, "pre") == ["😀 rm"]
+    assert covered(rendered, "blockquote") == ["because 😀😀"]
+
+
+def test_the_models_words_are_marked_as_the_models() -> None:
+    rendered = card(question(explanation="harmless, trust me"), "en")[0]
+
+    assert "The model says:\nharmless, trust me" in rendered.text
+    assert covered(rendered, "blockquote") == ["harmless, trust me"]
+
+
+def test_a_model_that_said_nothing_is_not_quoted() -> None:
+    assert "The model says" not in shown(question(explanation=""))
+
+
+@pytest.mark.parametrize(
+    "field", ["command", "explanation", "cwd", "asker_name", "reasons", "decided_name", "reason", "tool"]
+)
+def test_control_and_bidi_characters_are_made_visible(field: str) -> None:
+    evil = "x\u202egpj.sh\x1b[2K"
+    changes: dict[str, Any] = {field: (evil,) if field == "reasons" else evil}
+    if field in ("decided_name", "reason"):
+        changes = DECIDED | {"status": Status.DENIED} | changes
+
+    text = shown(question(**changes), "en")
+
+    assert "\u202e" not in text
+    assert "\x1b" not in text
+
+
+def test_a_call_that_is_no_command_names_its_tool() -> None:
+    assert shown(question(tool="send_telegram")).startswith("⚠️ May I do this? (send_telegram)")
+
+
+def test_an_open_question_can_be_approved_denied_or_denied_with_a_reason() -> None:
+    assert labels(question()) == [["Approve", "Deny"], ["Deny and say why"]]
+
+
+def test_a_card_that_cannot_show_the_whole_command_says_where_it_is() -> None:
+    approval = question(command="x" * (MAX_COMMAND + 1))
+
+    assert too_long(approval)
+    assert "the whole text is in the file above" in shown(approval)
+
+
+def test_a_card_that_shows_the_whole_command_needs_no_file() -> None:
+    approval = question(command="x" * MAX_COMMAND)
+
+    assert not too_long(approval)
+    assert "x" * MAX_COMMAND in shown(approval)
+
+
+# ── what became of it ──────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("status", "line"),
+    [
+        (Status.APPROVED, "✅ Approved by Alice, "),
+        (Status.DENIED, "⛔ Denied by Alice, "),
+        (Status.EXPIRED, "⌛ Expired, "),
+        (Status.CANCELLED, "🚫 Closed, "),
+    ],
+)
+def test_a_decided_card_says_verdict_who_and_when_and_keeps_the_command(status: Status, line: str) -> None:
+    rendered = card(question(status=status, **DECIDED), "en")[0]
+
+    assert rendered.text.startswith(line + clock_time(1_700_000_100.0)[:2])
+    assert covered(rendered, "pre") == ["rm -rf build"]
+    assert "#01234567" in rendered.text
+
+
+def test_a_reason_stands_beside_the_verdict() -> None:
+    line = shown(question(status=Status.DENIED, reason="not today", **DECIDED)).splitlines()[0]
+
+    assert line.endswith(": not today")
+
+
+def test_after_the_run_the_card_shows_how_it_ended() -> None:
+    text = shown(question(status=Status.APPROVED, outcome="exit 0, 1.2 s", **DECIDED))
+
+    assert "→ exit 0, 1.2 s" in text
+
+
+@pytest.mark.parametrize("status", [Status.APPROVED, Status.DENIED, Status.CANCELLED])
+def test_a_decided_card_has_no_buttons(status: Status) -> None:
+    assert card(question(status=status, **DECIDED), "en")[1] is None
+
+
+def test_an_expired_card_offers_to_ask_again() -> None:
+    assert labels(question(status=Status.EXPIRED, **DECIDED)) == [["Ask again"]]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_card_speaks_the_language_of_the_bot(language: str) -> None:
+    assert say(language, "card_title") in shown(question(), language)
+    assert labels(question(), language)[0][0] == say(language, "button_approve")
+
+
+# ── limits ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    command=ODD.map(lambda text: text * 60),
+    reasons=st.lists(ODD.map(lambda text: text * 5), max_size=9).map(tuple),
+    others=st.tuples(ODD, ODD, ODD, ODD, ODD, ODD),
+    repeat=st.sampled_from([1, 10, 60]),
+    status=st.sampled_from(list(Status)),
+    language=st.sampled_from(LANGUAGES),
+)
+def test_a_card_fits_into_one_message_with_the_mark_of_a_repeat(
+    command: str,
+    reasons: tuple[str, ...],
+    others: tuple[str, ...],
+    repeat: int,
+    status: Status,
+    language: str,
+) -> None:
+    explanation, cwd, asker, decider, reason, outcome = (text * repeat for text in others)
+    approval = question(
+        command=command,
+        reasons=reasons,
+        explanation=explanation,
+        cwd=cwd,
+        asker_name=asker,
+        tool=asker or "run_in_terminal",
+        decided_name=decider,
+        reason=reason,
+        outcome=outcome,
+        status=status,
+    )
+
+    rendered = marked(card(approval, language)[0], say(language, "maybe_repeat"))
+
+    assert utf16_len(rendered.text) <= 4096
+    assert all(e.offset + e.length <= utf16_len(rendered.text) for e in rendered.entities)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_fullest_card_fits_into_one_message(language: str) -> None:
+    long = "w" * 5000
+    approval = question(
+        command=long, reasons=(long,) * 9, explanation=long, cwd=long, asker_name=long, tool=long
+    )
+
+    rendered = marked(card(approval, language)[0], say(language, "maybe_repeat"))
+
+    assert utf16_len(rendered.text) <= 4096
+
+
+@pytest.mark.parametrize("status", [Status.PENDING, Status.EXPIRED])
+def test_appr_long_callback_data_a_button_carries_a_short_id_and_nothing_else(status: Status) -> None:
+    approval = question("Zx-_" * 4, status=status, tool="перевод", command="кому: всем " * 20)
+    keyboard = card(approval, "pt")[1]
+    assert keyboard is not None
+
+    for row in keyboard.inline_keyboard:
+        for button in row:
+            data = str(button.callback_data)
+            assert 1 <= len(data.encode()) <= 64
+            assert set(data) <= set(string.ascii_letters + string.digits + "-_:")
+
+
+# ── presses ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(("status", "count"), [(Status.PENDING, 3), (Status.EXPIRED, 1)])
+def test_every_button_of_a_card_is_understood(status: Status, count: int) -> None:
+    keyboard = card(question(status=status), "en")[1]
+    assert keyboard is not None
+    presses = [read_press(str(b.callback_data)) for row in keyboard.inline_keyboard for b in row]
+
+    assert len({press.verb for press in presses if press and press.approval_id == "a1"}) == count
+
+
+@pytest.mark.parametrize("data", [None, "", "a", "a:x", "a:x:z", "b:x:y", "a:x:y:y", "approve"])
+def test_what_is_no_button_of_a_card_is_none(data: str | None) -> None:
+    assert read_press(data) is None
+
+
+def test_a_press_names_the_question_and_what_to_do() -> None:
+    assert read_press("a:AbC-_1:n") == Press("AbC-_1", Verb.DENY)
+
+
+@given(text=st.text(), units=st.integers(2, 40))
+def test_what_is_cut_fits_and_says_so(text: str, units: int) -> None:
+    kept = cut(text, units)
+
+    assert utf16_len(kept) <= units
+    assert kept == text or (kept.endswith("…") and text.startswith(kept[:-1]))
