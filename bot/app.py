@@ -162,6 +162,7 @@ async def assemble(
             store=store,
             gate=gate,
             language=settings.language,
+            redact=redactor.redact,
             undeliverable=lambda approval_id: face.deny_undeliverable(approval_id),
             migrated=lambda old, new: face.migrate(old, new),
             card_shown=lanes.wake,

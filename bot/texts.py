@@ -236,6 +236,17 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "id": "Tombol ini tidak dikenal lagi.",
         "pt": "Este botão não é mais conhecido.",
     },
+    "toast_sending": {"en": "Sending the file", "id": "Mengirim berkas", "pt": "Enviando o arquivo"},
+    "toast_not_kept": {
+        "en": "That output is no longer kept.",
+        "id": "Keluaran itu tidak disimpan lagi.",
+        "pt": "Essa saída não está mais guardada.",
+    },
+    "file_redacted": {
+        "en": "(secrets were taken out)",
+        "id": "(rahasia sudah dihapus)",
+        "pt": "(segredos foram removidos)",
+    },
     "toast_asking": {"en": "Asking again", "id": "Bertanya lagi", "pt": "Perguntando de novo"},
     "status_approved": {"en": "approved", "id": "disetujui", "pt": "aprovado"},
     "status_denied": {"en": "denied", "id": "ditolak", "pt": "negado"},

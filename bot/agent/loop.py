@@ -211,7 +211,9 @@ class Agent:
                 message = replace(message, text=say(self._language, "no_answer"))
         effects = []
         if not message.tool_calls and message.follow_up is None:
-            effects = [turn.effect("answer", text=message.text, reply_to=turn.asked_in)]
+            effects = [
+                turn.effect("answer", text=message.text, reply_to=turn.asked_in, outputs=turn.cut_outputs())
+            ]
         usage = response.usage or Usage()
         turn.tokens += usage.input + usage.output
         await asyncio.gather(

@@ -78,6 +78,17 @@ class Turn:
     def effect(self, kind: str, **payload: object) -> Effect:
         return Effect(f"{kind}:{secrets.token_hex(8)}", self.conversation, kind, payload)
 
+    def cut_outputs(self) -> list[dict[str, str]]:
+        """Return the calls of the turn whose output the model saw only in part, oldest first."""
+        outputs, calls = [], dict[str, ToolCall]()
+        for message in current_turn(self.transcript):
+            match message:
+                case AssistantMessage(tool_calls=asked):
+                    calls |= {call.id: call for call in asked}
+                case ToolResult(call_id=call_id, file=file) if file and call_id in calls:
+                    outputs.append({"call_id": call_id, "label": subject_of(calls[call_id])})
+        return outputs
+
     def ran(self) -> list[str]:
         """Return one line for each call of the turn that ran, with how it went."""
         lines, calls = [], dict[str, ToolCall]()

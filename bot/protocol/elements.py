@@ -367,6 +367,13 @@ def kimi_k3(m: Machine, row: Dialect, opener: str) -> Wait[None]:
         yield from call_elements(m, row, start, name, KIMI_K3, opener)
         return
     source.take(len(found.group()) - 1)
+    yield from enclosed_json(m, row, start, name, r"<\|close\|>json<\|sep\|>")
+
+
+def enclosed_json(m: Machine, row: Dialect, start: int, name: str, closer: str) -> Wait[None]:
+    """Read a JSON object of arguments and the tag that must close it."""
+    source = m.source
+    source.take((yield from blanks(m)))
     begun = source.position
     scanned = yield from scan(m)
     if scanned.error is not None:
@@ -374,11 +381,23 @@ def kimi_k3(m: Machine, row: Dialect, opener: str) -> Wait[None]:
         broken(m, scanned.error, begun, scanned.raw + source.rest[:MAX_EXCERPT])
         yield from recover(m, start)
         return
-    ended = yield from source.match(pattern(r"\s{0,64}<\|close\|>json<\|sep\|>\s{0,64}" + r"(?=<)"))
-    if scanned.open or ended is None:
+    closed = yield from source.match(pattern(rf"\s{{0,256}}+{closer}"))
+    if scanned.open or (closed is None and (source.cut or (source.ended and not source.rest.strip()))):
         truncated(m, start, scanned.raw, name)
         return
-    source.take(len(ended.group()))
+    if closed is None:
+        found = yield from source.ahead(40)
+        yield from refuse(
+            m,
+            "wrong_close",
+            f"the arguments are not closed by their own tag but by {found[:40]!r}",
+            source.position,
+            scanned.raw,
+            name,
+        )
+        yield from recover(m, start)
+        return
+    source.take(len(closed.group()))
     accept(m, scanned.raw, begun, row.name, name=name)
     yield from swallow(m)
     m.hide(start, "call")
@@ -498,31 +517,4 @@ def children(m: Machine, row: Dialect, start: int) -> Wait[None]:
         style = child_style(tuple(properties), opened["tag"], CLOSER)
         yield from call_elements(m, row, start, name, style, name)
         return
-    source.take((yield from blanks(m)))
-    begun = source.position
-    scanned = yield from scan(m)
-    if scanned.error is not None:
-        yield from source.ahead(MAX_EXCERPT)
-        broken(m, scanned.error, begun, scanned.raw + source.rest[:MAX_EXCERPT])
-        yield from recover(m, start)
-        return
-    closed = yield from source.match(pattern(rf"\s{{0,256}}+</{opened['tag']}\s{{0,8}}>"))
-    if scanned.open or (closed is None and (source.cut or (source.ended and not source.rest.strip()))):
-        truncated(m, start, scanned.raw, name)
-        return
-    if closed is None:
-        yield from wrong_close(m, start, name, opened["tag"])
-        return
-    source.take(len(closed.group()))
-    accept(m, scanned.raw, begun, row.name, name=name)
-    yield from swallow(m)
-    m.hide(start, "call")
-
-
-def wrong_close(m: Machine, start: int, name: str, tag: str) -> Wait[None]:
-    """Refuse arguments that are closed by something else than their own tag."""
-    found = yield from m.source.ahead(40)
-    yield from refuse(
-        m, "wrong_close", f"expected </{tag}>, found {found[:40]!r}", m.source.position, "", name
-    )
-    yield from recover(m, start)
+    yield from enclosed_json(m, row, start, name, rf"</{opened['tag']}\s{{0,8}}>")

@@ -17,6 +17,7 @@ MAX_WORD = 512
 
 BLANK = re.compile(r"[ \t\r\n\ufeff\u00a0]*")
 WORD = re.compile(r"[-+]?[A-Za-z_$][\w$.\-]*|[-+]?[\d.][\w.+\-]*")
+KEY_WORD = re.compile(r"[A-Za-z_$\d][\w$.\-]*")
 NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?")
 HUGE = re.compile(r"[eE]\+?\d{3}")
 BODY = {quote: re.compile(rf"[^\\{ends}]*+(?:\\.[^\\{ends}]*+)*+", re.DOTALL) for quote, ends in
@@ -269,7 +270,7 @@ class Scanner:
         return self._fail("unquoted", "expected a value, found '<'")
 
     def _bare_key(self, text: str, at: int, ended: bool) -> int:
-        word = WORD.match(text, at)
+        word = KEY_WORD.match(text, at)
         if word is None:
             return self._fail("no_key", f"expected a key, found {text[at]!r}")
         if word.end() == len(text) and not ended:

@@ -34,6 +34,8 @@ _STARTERS = frozenset(
     "c_style_for_statement case_statement function_definition declaration_command unset_command "
     "variable_assignment variable_assignments negated_command".split()
 )
+# Their parts touch; where they don't, bash sees separate words.
+_TIGHT = frozenset(["simple_expansion", "variable_assignment", "concatenation", "brace_expression"])
 _BLANK = b" \t\n"
 _BEFORE_COMMAND = b" \t\n;|&(){}!`<>"
 # Text that bash would run, where the grammar saw only text.
@@ -166,6 +168,10 @@ class _Walk:
             self.covered = max(self.covered, end)
             self.check_leaf(node, kind, start, end, parent)
             return
+        if kind in _TIGHT and any(
+            left.end_byte != right.start_byte for left, right in zip(children, children[1:], strict=False)
+        ):
+            self.problem("the command could not be parsed for certain", text(node))
         getattr(self, "on_" + kind, _nothing)(node, parent)
         # Between the expansions of a string or a here-document lies text, not a token for each piece.
         loose = kind in ("string", "heredoc_body", "expansion")
@@ -269,6 +275,26 @@ class _Walk:
         start = node.start_byte
         if self.data[start : start + 2] == b"[[" and self.data[start + 2 : start + 3] not in (b" ", b"\t", b"\n"):
             self.problem("the command could not be parsed for certain", text(node))
+
+    def on_arithmetic_expansion(self, node: "Node", parent: "Node | None") -> None:
+        self.check_parentheses(node)
+
+    def on_compound_statement(self, node: "Node", parent: "Node | None") -> None:
+        if node.children[0].type == "((":
+            self.check_parentheses(node)
+
+    def check_parentheses(self, node: "Node") -> None:
+        """Where the parentheses don't match, bash reads `$((` as a command in a subshell in a substitution."""
+        open_ones = 0
+        content = text(node)
+        for index, char in enumerate(content):
+            open_ones += (char == "(") - (char == ")")
+            if open_ones <= 0 and char == ")" and index < len(content) - 1:
+                break
+        else:
+            if open_ones == 0 or content.startswith("$["):
+                return
+        self.problem("the command could not be parsed for certain", content)
 
     def on_postfix_expression(self, node: "Node", parent: "Node | None") -> None:
         self.count(node)

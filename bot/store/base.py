@@ -169,7 +169,7 @@ class Transcripts(Protocol):
         ...
 
     async def migrate_chat(self, old: int, new: int) -> None:
-        """A group became a supergroup: move transcripts, state, approvals and unsent effects; drop its cards."""
+        """A group became a supergroup: move what it has and what waits to be sent; its cards stay behind."""
         ...
 
 

@@ -6,6 +6,7 @@ Messages wait in the lane of their conversation. Presses, `/stop` and the other 
 import json
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from telegram import CallbackQuery, Message, Update
@@ -16,7 +17,7 @@ from bot.agent import Agent, Paused
 from bot.agent.lanes import Job, Lanes
 from bot.messages import Conversation, UserMessage
 from bot.store.base import Approval, Effect, Status, Store, StoredUpdate
-from bot.telegram import inbound
+from bot.telegram import inbound, outputs
 from bot.telegram.cards import Press, Verb, read_press
 from bot.telegram.commands import COMMANDS, Asked
 from bot.telegram.people import People
@@ -302,7 +303,9 @@ class TelegramFace:
         query = update.callback_query
         assert query is not None
         press = read_press(query.data)
-        if press is None:
+        if call_id := outputs.read_press(query.data):
+            await self._fetch_output(update.update_id, query, call_id)
+        elif press is None:
             await self._toast(update.update_id, query, "toast_unknown")
         elif not self.people.may_decide(query.from_user.id):
             await self._toast(update.update_id, query, "toast_not_admin", alert=True)
@@ -371,6 +374,22 @@ class TelegramFace:
     def _go_on(self, approval: Approval) -> None:
         """A question was decided: show it, and advance the conversation it holds."""
         self._advance(approval.conversation)
+
+    async def _fetch_output(self, update_id: int, query: CallbackQuery, call_id: str) -> None:
+        message = query.message
+        if not isinstance(message, Message) or not self.people.may_talk(query.from_user.id, message.chat.id):
+            await self._toast(update_id, query, "toast_unknown")
+            return
+        where = inbound.conversation_of(message)
+        found = outputs.file_of(await self.store.load(where), call_id)
+        if found is None or not Path(found[0]).is_file():
+            await self._toast(update_id, query, "toast_not_kept", alert=True)
+            return
+        path, tool = found
+        payload = {"path": path, "name": f"{tool}-{call_id[:6]}{Path(path).suffix}"}
+        effect = Effect(f"output:{call_id}:{update_id}", where, "file", payload)
+        await self.store.enqueue([effect], update_id=update_id)
+        await self._answer(query, say(self.language, "toast_sending"))
 
     async def _ask_again(self, update_id: int, query: CallbackQuery, approval_id: str) -> None:
         approval = await self.store.approval(approval_id)

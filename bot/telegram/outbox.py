@@ -30,7 +30,7 @@ from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, Ne
 
 from bot.messages import Conversation
 from bot.store.base import Status, Store, StoredEffect
-from bot.telegram import cards
+from bot.telegram import cards, outputs
 from bot.telegram.render import Rendered, as_document, plain, render
 from bot.telegram.send_gate import Priority, SendGate
 from bot.texts import say
@@ -66,6 +66,7 @@ class Outbox:
     """Sends what the store holds.
 
     Args:
+        redact: Takes secrets out of text files; everything else was redacted before it was stored.
         undeliverable: Told of a card that can't be shown to anybody, by its approval id.
         migrated: Told that a chat has a new id, before the effect is sent there.
         card_shown: Told of a card that has just appeared, by the conversation of its question.
@@ -78,6 +79,7 @@ class Outbox:
         store: Store,
         gate: SendGate,
         language: str,
+        redact: Callable[[str], str],
         undeliverable: Callable[[str], Awaitable[None]],
         migrated: Callable[[int, int], Awaitable[None]],
         card_shown: Callable[[Conversation], None],
@@ -86,6 +88,7 @@ class Outbox:
         self._store = store
         self._gate = gate
         self._language = language
+        self._redact = redact
         self._undeliverable = undeliverable
         self._migrated = migrated
         self._card_shown = card_shown
@@ -232,22 +235,24 @@ class Outbox:
         match effect.kind:
             case "answer":
                 rendered = render(str(payload["text"]), limit=ROOM)
+                buttons = outputs.keyboard(payload.get("outputs"))
                 if len(rendered) > MAX_MESSAGES:
                     document = as_document(str(payload["text"]))
                     note = plain(say(self._language, "long_answer"))[0]
                     return [
                         self._text(where, rendered[0], Priority.ANSWER, reply_to=payload.get("reply_to")),
-                        self._file(where, document, "answer.md", note.text, Priority.ANSWER),
+                        self._file(where, document, "answer.md", note.text, Priority.ANSWER, buttons),
                     ]
-                return self._texts(where, rendered, Priority.ANSWER, payload.get("reply_to"))
+                return self._texts(where, rendered, Priority.ANSWER, payload.get("reply_to"), buttons)
             case "notice":
                 rendered = plain(str(payload["text"]), limit=ROOM)
                 return self._texts(where, rendered, Priority.ERROR, payload.get("reply_to"))
             case "file":
                 path = Path(str(payload["path"]))
-                content = await asyncio.to_thread(path.read_bytes)
+                content, changed = await asyncio.to_thread(self._read, path)
                 name = str(payload.get("name") or path.name)
-                return [self._file(where, content, name, "", Priority.ANSWER)]
+                caption = say(self._language, "file_redacted") if changed else ""
+                return [self._file(where, content, name, caption, Priority.ANSWER)]
             case "card":
                 return await self._card_parts(where, str(payload["approval_id"]))
         raise ValueError(f"unknown kind of effect {effect.kind!r}")
@@ -318,11 +323,33 @@ class Outbox:
             else:
                 return
 
+    def _read(self, path: Path) -> tuple[bytes, bool]:
+        """Return a file's content without secrets, and whether that took anything away."""
+        content = path.read_bytes()
+        try:
+            text = content.decode()
+        except UnicodeDecodeError:
+            return content, False
+        redacted = self._redact(text)
+        return (redacted.encode(), True) if redacted != text else (content, False)
+
     def _texts(
-        self, where: Conversation, rendered: Sequence[Rendered], priority: Priority, reply_to: object
+        self,
+        where: Conversation,
+        rendered: Sequence[Rendered],
+        priority: Priority,
+        reply_to: object,
+        buttons: InlineKeyboardMarkup | None = None,
     ) -> list[Part]:
+        last = len(rendered) - 1
         return [
-            self._text(where, piece, priority, reply_to=reply_to if index == 0 else None)
+            self._text(
+                where,
+                piece,
+                priority,
+                reply_to=reply_to if index == 0 else None,
+                buttons=buttons if index == last else None,
+            )
             for index, piece in enumerate(rendered)
         ]
 
@@ -351,7 +378,15 @@ class Outbox:
 
         return Part(where.chat_id, priority, send)
 
-    def _file(self, where: Conversation, content: bytes, name: str, caption: str, priority: Priority) -> Part:
+    def _file(
+        self,
+        where: Conversation,
+        content: bytes,
+        name: str,
+        caption: str,
+        priority: Priority,
+        buttons: InlineKeyboardMarkup | None = None,
+    ) -> Part:
         async def send(*, again: bool, bare: bool) -> Message:
             note = f"{caption}\n{say(self._language, 'maybe_repeat')}".strip() if again else caption
             return await self._bot.send_document(
@@ -360,6 +395,7 @@ class Outbox:
                 filename=name,
                 caption=note or None,
                 message_thread_id=where.thread_id,
+                reply_markup=buttons,
             )
 
         return Part(where.chat_id, priority, send)

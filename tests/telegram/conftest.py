@@ -157,6 +157,7 @@ def open_office(store: SqliteStore) -> OpenOffice:
             store=store,
             gate=gate,
             language="en",
+            redact=lambda text: text,
             undeliverable=undeliverable,
             migrated=migrated,
             card_shown=lambda conversation: at_work.shown.append(conversation),

@@ -123,8 +123,9 @@ class SqliteTranscripts(Part):
             db.execute(
                 "INSERT INTO conversations (chat_id, thread_id, nonce, cwd, reset_after)"
                 " SELECT :new, thread_id, nonce, cwd, reset_after FROM conversations WHERE chat_id = :old"
-                " ON CONFLICT (chat_id, thread_id) DO UPDATE SET nonce = excluded.nonce,"  # approvals are bound to it
-                " cwd = iif(cwd = '', excluded.cwd, cwd), reset_after = max(reset_after, excluded.reset_after)",
+                " ON CONFLICT (chat_id, thread_id) DO UPDATE SET cwd = iif(cwd = '', excluded.cwd, cwd),"
+                " reset_after = max(reset_after, excluded.reset_after),"
+                " nonce = excluded.nonce",  # approvals are bound to it
                 chats,
             )
             db.execute("DELETE FROM conversations WHERE chat_id = :old", chats)
