@@ -1,0 +1,69 @@
+"""The slash commands: one row each gives what it does, its help line, and who sees it in the menu.
+
+To add one, write its function in the file of its group, a row here and a text `help_<name>`.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from telegram import (
+    Bot,
+    BotCommand,
+    BotCommandScopeAllGroupChats,
+    BotCommandScopeAllPrivateChats,
+    BotCommandScopeChat,
+)
+from telegram.error import TelegramError
+
+from bot.telegram.commands.chat import new, stop
+from bot.telegram.commands.row import Asked, Row
+from bot.telegram.commands.server import pending, status
+from bot.texts import say
+
+if TYPE_CHECKING:
+    from bot.telegram.face import TelegramFace
+
+log = logging.getLogger(__name__)
+
+
+async def start(face: "TelegramFace", asked: Asked) -> str:
+    return say(face.language, "greeting", commands=help_text(face, asked.user_id))
+
+
+async def show_help(face: "TelegramFace", asked: Asked) -> str:
+    return help_text(face, asked.user_id)
+
+
+ROWS: Sequence[Row] = (
+    Row("start", start),
+    Row("help", show_help),
+    Row("new", new),
+    Row("stop", stop),
+    Row("status", status, admin=True),
+    Row("pending", pending, admin=True),
+)
+COMMANDS = {row.name: row for row in ROWS}
+
+
+def help_text(face: "TelegramFace", user_id: int) -> str:
+    admin = face.people.may_decide(user_id)
+    rows = [row for row in ROWS if admin or not row.admin]
+    return "\n".join(f"/{row.name} – {say(face.language, f'help_{row.name}')}" for row in rows)
+
+
+async def publish(bot: Bot, language: str, admins: Sequence[int]) -> None:
+    """Put the commands into Telegram's menus: everybody's, and the admins' in their own chats."""
+
+    def menu(admin: bool) -> list[BotCommand]:
+        return [
+            BotCommand(row.name, say(language, f"help_{row.name}")) for row in ROWS if admin or not row.admin
+        ]
+
+    scopes = [(BotCommandScopeAllPrivateChats(), False), (BotCommandScopeAllGroupChats(), False)]
+    for scope, admin in [*scopes, *((BotCommandScopeChat(admin), True) for admin in admins)]:
+        try:
+            await bot.set_my_commands(menu(admin), scope=scope)
+        except TelegramError as exc:
+            # An admin who never wrote to the bot has no chat with it yet.
+            log.info("a command menu was not set: %s", exc)
