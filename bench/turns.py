@@ -36,7 +36,7 @@ FLOOR = Target("floor", ("bench.floor",))
 
 
 def model(request: ModelRequest) -> Reply:
-    """Answer at once; after a command when the person says "tool", after half a second when they say "slow"."""
+    """Answer at once; after a command when the person says "tool", after half a second for "slow"."""
     asked = request.last_user_text
     if "tool" in asked and request.step == 0:
         return Reply("", [call("run_in_terminal", command="echo hello", risk="low", explanation="")])

@@ -207,7 +207,7 @@ class Approvals(Protocol):
     ) -> Approval | None:
         """Give the first and only decision, by one conditional UPDATE.
 
-        APPROVED after `expires_at` is refused. Stores, with it, a `card_update` effect and an audit event, and
+        APPROVED after `expires_at` is refused. Stores, with it, a `card_update` effect and an audit event;
         finishes the update in any case.
 
         Returns:

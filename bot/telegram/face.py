@@ -19,7 +19,8 @@ from bot.messages import Conversation, UserMessage
 from bot.store.base import Approval, Effect, Status, Store, StoredUpdate
 from bot.telegram import inbound, outputs
 from bot.telegram.cards import Press, Verb, read_press
-from bot.telegram.commands import COMMANDS, Asked
+from bot.telegram.commands import COMMANDS
+from bot.telegram.commands.row import Asked
 from bot.telegram.people import People
 from bot.telegram.progress import Progress
 from bot.telegram.send_gate import SendGate

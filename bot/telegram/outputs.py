@@ -12,7 +12,7 @@ MAX_LABEL = 40
 
 
 def keyboard(outputs: object) -> InlineKeyboardMarkup | None:
-    """Return a button for each output of an answer's payload: `[{"call_id": …, "label": …}]`, oldest first."""
+    """Return buttons for the outputs of an answer's payload, `[{"call_id": …, "label": …}]`."""
     rows = [
         [
             InlineKeyboardButton(

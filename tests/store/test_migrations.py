@@ -1,6 +1,5 @@
 """Migrations run once each, and a file from the future is left alone."""
 
-# ruff: noqa: ASYNC240
 
 import sqlite3
 from collections.abc import Iterator

@@ -1,6 +1,5 @@
 """What only the SQLite backend promises: private files, shared commits, damage set aside."""
 
-# ruff: noqa: ASYNC240
 
 import asyncio
 import os
