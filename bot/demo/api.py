@@ -25,7 +25,7 @@ from bot.demo.world import World, valid_token
 FORM_SLACK = 1024 * 1024
 
 
-class Gone(Exception):  # noqa: N818 - what happened, not an error of ours
+class Gone(Exception):
     """The client has left, or was cut off: nobody reads an answer."""
 
 

@@ -38,7 +38,7 @@ class Traits:
     alternates: bool = False
 
 
-class Refused(Exception):  # noqa: N818 - what the service does, not a fault of ours
+class Refused(Exception):
     """The service answers with this status and error instead of a reply."""
 
     def __init__(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 
-class Refusal(Exception):  # noqa: N818 - the API's own answer, not a failure of ours
+class Refusal(Exception):
     """Becomes `{"ok": false, …}` with the same HTTP status.
 
     https://core.telegram.org/bots/api#making-requests

@@ -242,7 +242,7 @@ def accept(
     tokens: bool = False, closed: bool = False,
 ) -> None:  # fmt: skip
     """Give out the calls of one value, or the problem with it."""
-    if m.echoed(raw):
+    if m.echoed(raw, name):
         echo(m, start, raw)
         return
     try:

@@ -353,7 +353,7 @@ def implied_end(
 
 def arg_keys(m: Machine, row: Dialect, start: int, name: str) -> Wait[None]:
     """Read GLM's `<arg_key>`/`<arg_value>` pairs; the closer of the block ends the call."""
-    yield from call_elements(m, row, start, name, ARG_KEYS, name)
+    yield from call_elements(m, row, start, name, ARG_KEYS, "")
 
 
 def kimi_k3(m: Machine, row: Dialect, opener: str) -> Wait[None]:
@@ -505,7 +505,7 @@ def children(m: Machine, row: Dialect, start: int) -> Wait[None]:
         if source.cut or (source.ended and not source.rest.strip()):
             truncated(m, start, source.rest, name)
         elif (yield from after(m, False, False, False)) == "end":
-            give(m, row, start, name, Given({}), name)
+            give(m, row, start, name, Given({}), "")
             m.hide(start, "call")
         else:
             yield from refuse(m, "wrong_tag", "expected <parameters>", source.position, "", name)
@@ -515,6 +515,6 @@ def children(m: Machine, row: Dialect, start: int) -> Wait[None]:
     if (yield from source.match(JSON_NEXT)) is None:
         properties = m.names.properties(m.names.find(name))
         style = child_style(tuple(properties), opened["tag"], CLOSER)
-        yield from call_elements(m, row, start, name, style, name)
+        yield from call_elements(m, row, start, name, style, "")
         return
     yield from enclosed_json(m, row, start, name, rf"</{opened['tag']}\s{{0,8}}>")

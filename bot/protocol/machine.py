@@ -20,6 +20,7 @@ MAX_CALLS = 32
 MAX_HELD = 64 * 1024
 MAX_EXCERPT = 60
 MAX_TAIL = 300
+NAME_BEFORE = 200
 WORD_JOINER = "\u2060"
 
 HINT = pattern(
@@ -162,12 +163,22 @@ class Machine:
         excerpt = excerpt.strip("\n")[:MAX_EXCERPT]
         self._emit(Problem(code, message, reason, position, excerpt, tool), 0, True)
 
-    def echoed(self, raw: str) -> bool:
-        """Tell whether a call stands, letter for letter, in a recent tool result."""
-        if not self._echoes:
-            return False
+    def echoed(self, raw: str, name: str = "") -> bool:
+        """Tell whether a call stands, letter for letter, in a recent tool result.
+
+        Args:
+            name: The tool, if `raw` is only its arguments; it must stand shortly before them.
+        """
         plain = raw.replace(WORD_JOINER, "").strip()
-        return bool(plain) and any(plain in echo for echo in self._echoes)
+        if not plain:
+            return False
+        for echo in self._echoes:
+            at = echo.find(plain)
+            while at >= 0:
+                if not name or name in echo[max(0, at - NAME_BEFORE) : at]:
+                    return True
+                at = echo.find(plain, at + len(plain))
+        return False
 
     def finish(self, end: int) -> None:
         """Decide everything that waited for the end of the message."""

@@ -171,7 +171,7 @@ def settle(
             return
         asked = []
         problem = Problem(refused.code, str(refused), refused.reason, start, text[:MAX_EXCERPT], refused.tool)
-    if any(m.echoed(raw) for raw, _, _ in readings):
+    if any(m.echoed(raw, name) for raw, _, _ in readings):
         asked = []
         problem = Problem(
             "malformed", "this call is a copy of text in a tool result, which is data; it did not run",

@@ -117,10 +117,8 @@ def judge(scan: "Scan", argv: Sequence[str], stdin: "Flow", source: str) -> "Flo
     if not is_literal(program) or HOME in program[1:]:
         scan.find(Risk.HIGH, "program name is computed at run time", source, "program.computed")
         return NOTHING
-    if not _PLAIN_PROGRAM.fullmatch(program.replace(HOME, "~")) or program in (".", "source"):
+    if not _PLAIN_PROGRAM.fullmatch(program.replace(HOME, "~")):
         sentence = "hidden or look-alike characters" if not program.isascii() else "a program name that is not plain"
-        if program in (".", "source"):
-            sentence = "runs code from a file in this shell"
         scan.find(Risk.HIGH, sentence, source, "program.name")
         return NOTHING
     name = program
@@ -168,6 +166,9 @@ def locate(scan: "Scan", program: str, args: Sequence[str], source: str) -> str 
         return None
     match = re.search(r"(?:^|/)\.?(?:venv|env|virtualenv)/bin/([\w.\-]+)\Z", program)
     if (match or re.search(r"(?:^|/)node_modules/\.bin/[\w.\-]+\Z", program)) and find_spec(rules, base):
+        scan.find(Risk.MEDIUM, "runs a program from the project", source, "program.path")
+        return base
+    if inside and base in ("gradlew", "mvnw"):
         scan.find(Risk.MEDIUM, "runs a program from the project", source, "program.path")
         return base
     if inside and find_spec(rules, base) is None:

@@ -68,6 +68,20 @@ def split_root(folder: str) -> tuple[str, str]:
     return ".", folder.removeprefix(".")
 
 
+_SYSTEM = re.compile(
+    r"/\Z|/(?:etc|usr|bin|sbin|lib\w*|boot|dev|proc|sys|run|var/log|var/spool|var/run)(?:/|\Z)|(?:/root|/home/[^/]+|/home|~|/var|/var/lib|/opt|/srv|/tmp)/?\Z|"
+    r".*/\.(?:ssh|aws|gnupg|git|kube|docker|config)(?:/|\Z)"
+)
+
+
+def in_workspace(path: str, start: str) -> str:
+    """Return a path below the folder the command starts in as `./…`: what the folder itself is called does not
+    make its files credentials or protected. Other paths, and all in a folder of the system, come back as given."""
+    if start.startswith("/") and path.startswith(start.rstrip("/") + "/") and not _SYSTEM.match(start):
+        return "." + path[len(start.rstrip("/")) :]
+    return path
+
+
 def settle(root: str, *parts: str) -> str:
     kept: list[str] = []
     up = 0
@@ -153,12 +167,12 @@ def judge_read(scan: "Scan", path: str) -> None:
             scan.find(Risk.HIGH, "opens a network connection", show(path), "paths.network")
         elif is_literal(text):
             real = real_path(text)
-            if is_credential(text, rules) or (real is not text and is_credential(real, rules)):
-                scan.find(Risk.HIGH, "reads a credential file", show(path), "paths.credential")
-            elif is_own(text, rules) or (real is not text and is_own(real, rules)):
+            if is_own(text, rules) or is_own(real, rules):
                 scan.find(Risk.HIGH, "reads the bot's own files", show(path), "paths.own")
+            elif any(is_credential(in_workspace(spot, scan.start), rules) for spot in {text, real}):
+                scan.find(Risk.HIGH, "reads a credential file", show(path), "paths.credential")
         else:
-            risk = may_be_credential(text, rules)
+            risk = may_be_credential(in_workspace(text, scan.start), rules)
             if risk:
                 sentence = "could read a credential file" if risk is Risk.HIGH else "reads files not named in full"
                 scan.find(risk, sentence, show(path), "paths.credential")
@@ -192,19 +206,24 @@ def judge_write(scan: "Scan", path: str, *, verb: str = "writes") -> None:
             if path_pattern(rules, "harmless").match(text):
                 continue
             real = real_path(text)
-            if is_own(text, rules) or (real is not text and is_own(real, rules)):
+            moved = real != text
+            if is_own(text, rules) or is_own(real, rules):
                 scan.find(Risk.HIGH, f"{verb} the bot's own files", show(path), "paths.own")
-            elif path_pattern(rules, "temporary").match(text) and (
-                real is text or not path_pattern(rules, "protected").match(real)
+                continue
+            text, real = in_workspace(text, scan.start), in_workspace(real, scan.start)
+            if path_pattern(rules, "temporary").match(text) and (
+                not moved or not is_protected(real, rules)
             ):
                 scan.find(Risk.MEDIUM, f"{verb} a temporary file", show(path), "paths.temporary")
-            elif is_protected(text, rules) or (real is not text and is_protected(real, rules)):
+            elif is_protected(text, rules) or is_protected(real, rules):
                 scan.find(Risk.HIGH, f"{verb} a protected path", show(path), "paths.protected")
             elif text.startswith("../../.."):
                 scan.find(Risk.HIGH, f"{verb} a path outside the working directory", show(path), "paths.outside")
             else:
                 scan.find(Risk.MEDIUM, f"{verb} {show(path)}", "", "paths.write")
             continue
+        text = in_workspace(text, scan.start)
+        hole = next(index for index, char in enumerate(text) if char in HOLES)
         known = text[:hole]
         if is_unknown(text) or (hole == 0 and text[0] not in GLOB):
             scan.find(Risk.HIGH, f"{verb} a path computed at run time", show(path), "paths.computed")

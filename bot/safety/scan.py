@@ -448,8 +448,12 @@ class Scan:
         if not matches(name, rules.words("environment", "dangerous")):
             self.find(Risk.MEDIUM, f"sets ${name} for a program", tree.text(node), "environment.other")
 
-    def lookup(self, name: str, use: "Node") -> Values:
-        """Return the values a variable may have where it is used."""
+    def lookup(self, name: str, use: "Node", unset: str = ANY) -> Values:
+        """Return the values a variable may have where it is used.
+
+        Args:
+            unset: What to take for a variable that nobody set in this command.
+        """
         known: Values
         if name in ("HOME",):
             known = [(HOME,)]
@@ -470,7 +474,7 @@ class Scan:
         elif name.isdigit() or name in "@*":
             return self.lookup_argument(name)
         else:
-            known = [(ANY,)]
+            known = [(unset,)]
         assignments = self.survey.assignments.get(name)
         if not assignments:
             return known
@@ -821,7 +825,8 @@ class Scan:
             if name in self.looking_up:
                 return  # `i=$((i+1))`: every place that sets it is looked at by itself
             if name.isidentifier():
-                self.check_number(self.lookup(name, node), name)
+                # An environment of our own making holds no such text; what was set here is looked at.
+                self.check_number(self.lookup(name, node, unset=NUM), name)
             elif not re.fullmatch(r"[0-9A-Za-z_#]+|-?[0-9]+|[@*]", name):
                 if kind == "word" and not re.fullmatch(r"[\w+\-*/%<>=!&|^~?:,. ]+", name):
                     self.find(Risk.HIGH, "evaluates text as a number", name, "shell.arithmetic")

@@ -37,6 +37,13 @@ _STARTERS = frozenset(
 # Their parts touch; where they don't, bash sees separate words.
 _TIGHT = frozenset(["simple_expansion", "variable_assignment", "concatenation", "brace_expression"])
 _BLANK = b" \t\n"
+# … and what they close with must end a word.
+_CLOSERS = frozenset(
+    "test_command compound_statement if_statement while_statement for_statement c_style_for_statement "
+    "case_statement function_definition do_group".split()
+)
+_AFTER_COMMAND = b" \t\n;|&)<>`"
+_BEFORE_COMMENT = b" \t\n;|&()<>"
 _BEFORE_COMMAND = b" \t\n;|&(){}!`<>"
 # Text that bash would run, where the grammar saw only text.
 _CODE = re.compile(rb"(?<!\\)(?:\\\\)*(?:`|\$[({\[])")
@@ -159,6 +166,10 @@ class _Walk:
                 self.problem("shell syntax that is not understood", text(node))
                 return
             if kind in _STARTERS and start and self.data[start - 1] not in _BEFORE_COMMAND:
+                self.problem("the command could not be parsed for certain", text(node))
+            elif kind in _CLOSERS and end < len(self.data) and self.data[end] not in _AFTER_COMMAND:
+                self.problem("the command could not be parsed for certain", text(node))
+            elif kind == "comment" and start and self.data[start - 1] not in _BEFORE_COMMENT:
                 self.problem("the command could not be parsed for certain", text(node))
         elif kind == ";;" and (parent is None or parent.type != "case_item"):
             self.problem("the command could not be parsed", ";;")

@@ -31,7 +31,7 @@ class Priority(IntEnum):
     TYPING = 4
 
 
-class Dropped(Exception):  # noqa: N818 - not an error: what was to be shown is out of date
+class Dropped(Exception):
     """A droppable sending was not made: the chat is being held back."""
 
 

@@ -162,6 +162,20 @@ async def test_an_album_shares_one_group_id(bot: BareBot, alice: Person) -> None
     assert (first["caption"], second["caption"]) == ("c0", "c1")
 
 
+async def test_an_album_is_a_list(bot: BareBot, alice: Person) -> None:
+    answer = await bot.refused("sendMediaGroup", chat_id=7, media={"type": "photo"})
+
+    assert answer == "Bad Request: expected an Array of InputMedia"
+
+
+async def test_a_document_is_not_sent_as_a_photo(bot: BareBot, alice: Person) -> None:
+    sent = (await bot.upload("sendDocument", {"document": TEXT}, chat_id="7"))["result"]
+
+    answer = await bot.refused("sendPhoto", chat_id=7, photo=sent["document"]["file_id"])
+
+    assert answer == "Bad Request: can't use file of type Document as Photo"
+
+
 async def test_documents_and_photos_do_not_mix_in_an_album(bot: BareBot, alice: Person) -> None:
     media = [{"type": "photo", "media": "attach://f0"}, {"type": "document", "media": "attach://f1"}]
 

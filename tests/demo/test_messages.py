@@ -19,6 +19,23 @@ async def test_no_text_is_refused(bot: BareBot, alice: Person, text: str | None)
     assert await bot.refused("sendMessage", chat_id=7, text=text) == "Bad Request: message text is empty"
 
 
+@pytest.mark.parametrize(
+    ("method", "params", "problem"),
+    [
+        ("editMessageText", {"message_id": 1}, "message text is empty"),
+        ("editMessageText", {"text": "x"}, "message identifier is not specified"),
+        ("deleteMessage", {}, "message identifier is not specified"),
+        ("deleteMessages", {"message_ids": []}, "message identifiers are not specified"),
+        ("deleteMessages", {"message_ids": [*range(1, 102)]}, "too many message identifiers specified"),
+        ("sendMessage", {"text": "x", "reply_parameters": "5"}, "object expected as reply parameters"),
+    ],
+)
+async def test_missing_and_misshapen_parameters_are_refused(
+    bot: BareBot, alice: Person, method: str, params: dict[str, Any], problem: str
+) -> None:
+    assert await bot.refused(method, chat_id=7, **params) == f"Bad Request: {problem}"
+
+
 async def test_only_spaces_are_refused(bot: BareBot, alice: Person) -> None:
     assert await bot.refused("sendMessage", chat_id=7, text=" \n ") == "Bad Request: text must be non-empty"
 
@@ -285,6 +302,19 @@ async def test_a_forward_cannot_be_edited(bot: BareBot, alice: Person) -> None:
     answer = await bot.refused("editMessageText", chat_id=7, message_id=forward["message_id"], text="x")
 
     assert answer == "Bad Request: message can't be edited"
+
+
+@pytest.mark.parametrize(("method", "done"), [("copyMessage", "copied"), ("forwardMessage", "forwarded")])
+async def test_a_service_message_stays_where_it_is(
+    bot: BareBot, emulator: Emulator, alice: Person, bob: Person, method: str, done: str
+) -> None:
+    group = emulator.group(-5, "Ops", [alice])
+    bob.join(group)
+    joined = group.messages[-1]
+
+    answer = await bot.refused(method, chat_id=7, from_chat_id=-5, message_id=joined.id)
+
+    assert answer == f"Bad Request: message can't be {done}"
 
 
 async def test_copying_nothing_is_refused(bot: BareBot, alice: Person) -> None:

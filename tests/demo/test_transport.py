@@ -65,6 +65,12 @@ async def test_another_token_is_unauthorized(bot: BareBot, token: str, descripti
     assert response.json() == {"ok": False, "error_code": 401, "description": description}
 
 
+async def test_closing_is_for_local_servers(bot: BareBot) -> None:
+    body = await bot.answer("close")
+
+    assert (body["error_code"], body["parameters"]) == (429, {"retry_after": 600})
+
+
 async def test_an_unknown_method_is_not_found(bot: BareBot) -> None:
     assert await bot.refused("sendTelepathy") == "Not Found: method not found"
 

@@ -111,10 +111,7 @@ _PYTHON_TOOLS = frozenset("pip pytest mypy ruff black flake8 isort pylint covera
 def interpreter(call: Call) -> Flow:
     """perl, ruby, node, php, lua: code in the arguments is high, a script of the project medium."""
     parse_options(call, call.spec, call.args)
-    if call.spec.roles[-1:] == ("command",):
-        operands = call.rest
-    else:
-        operands = call.operands
+    operands = [*call.operands, *call.rest]
     if call.has("-v", "--version", "-V", "-h", "--help", "-version", "-m", "--modules") and not operands:
         return Flow("pipe")
     if call.program == "php" and call.has("-l", "-m", "-v"):

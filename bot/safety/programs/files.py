@@ -135,11 +135,13 @@ def dd(call: Call) -> Flow:
             if value not in ("/dev/zero", "/dev/urandom", "/dev/random", "/dev/null"):
                 call.read(value)
         elif name == "of":
-            call.write(value)
-            if value != "/dev/null":
-                call.high("overwrites a file or a disk", word)
+            call.write(value, "overwrites")
         elif name not in ("bs", "count", "skip", "seek", "conv", "status", "ibs", "obs", "iflag", "oflag", "cbs"):
             call.high("an operand of dd that is not understood", word)
+    if not any(word.startswith("count=") for word in call.args) and any(
+        word in ("if=/dev/zero", "if=/dev/urandom", "if=/dev/random") for word in call.args
+    ):
+        call.high("fills the disk")
     return Flow("pipe", taints=frozenset(["data"]))
 
 

@@ -340,6 +340,46 @@ def hash_table(call: Call) -> Flow:
     return NOTHING
 
 
+@handles("source", raw=True)
+def source(call: Call) -> Flow:
+    """Only the way into a virtual environment is known well enough: it changes which python is meant."""
+    path = call.args[0] if len(call.args) == 1 else ""
+    scan = call.scan
+    if re.fullmatch(r"(?:\./)?\.?(?:venv|env|virtualenv)/bin/activate", path) and not any(
+        spot in scan.written for spot in paths.canonical(path, scan.folders)
+    ):
+        call.clear()
+        call.medium("runs code from the project in this shell", path)
+    return NOTHING
+
+
+@handles("mapfile")
+def map_file(call: Call) -> Flow:
+    for word in call.operands:
+        if not word.isidentifier():
+            call.high("evaluates text as a variable name")
+        else:
+            call.scan.check_variable(word, [(ANY,)], call.source)
+    return NOTHING
+
+
+_HARMLESS_SWITCHES = frozenset("nullglob globstar failglob nocasematch checkwinsize inherit_errexit".split())
+
+
+@handles("shopt", raw=True)
+def switches(call: Call) -> Flow:
+    if call.args and not all(word in ("-s", "-u", "-q", "-p") or word in _HARMLESS_SWITCHES for word in call.args):
+        call.high("changes how the shell reads what follows")
+    return NOTHING
+
+
+@handles("alias", raw=True)
+def alias(call: Call) -> Flow:
+    if [word for word in call.args if word != "-p"]:
+        call.high("changes what the shell does later")
+    return NOTHING
+
+
 @handles("ulimit", raw=True)
 def limits(call: Call) -> Flow:
     for word in call.args:

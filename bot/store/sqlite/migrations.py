@@ -198,4 +198,80 @@ UNCHANGEABLE = {
 }
 """Table and the columns that never change; what is missing here is where it belongs or how far it got."""
 
-MIGRATIONS: tuple[Migration, ...] = (m0001_messages_approvals_outbox,)
+
+def m0002_transfers_posts(db: sqlite3.Connection) -> None:
+    """Money and posts. Signed bytes never change, and what is final stays."""
+    for statement in TRANSFERS_AND_POSTS:
+        db.execute(statement)
+
+
+TRANSFERS_AND_POSTS = (
+    """
+    CREATE TABLE transfers (
+        call_id TEXT NOT NULL PRIMARY KEY,
+        chat_id INTEGER NOT NULL,
+        thread_id INTEGER NOT NULL,
+        chain TEXT NOT NULL,
+        sender TEXT NOT NULL,
+        recipient TEXT NOT NULL,
+        symbol TEXT NOT NULL,
+        contract TEXT NOT NULL,
+        decimals INTEGER NOT NULL,
+        units TEXT NOT NULL CHECK (units GLOB '[1-9]*' AND units NOT GLOB '*[^0-9]*'),
+        fee_ceiling TEXT NOT NULL,
+        fingerprint TEXT NOT NULL,
+        planned_at REAL NOT NULL,
+        state TEXT NOT NULL DEFAULT 'planned'
+            CHECK (state IN ('planned', 'signed', 'sent', 'unknown', 'mined', 'failed')),
+        raw BLOB,
+        tx_hash TEXT NOT NULL DEFAULT '',
+        nonce INTEGER,
+        valid_until INTEGER,
+        signed_at REAL,
+        block INTEGER,
+        fee TEXT,
+        error TEXT NOT NULL DEFAULT '',
+        told INTEGER NOT NULL DEFAULT 0 CHECK (told IN (0, 1)),
+        CHECK ((state = 'planned') = (raw IS NULL)),
+        CHECK ((raw IS NULL) = (tx_hash = '')),
+        CHECK ((raw IS NULL) = (signed_at IS NULL))
+    )""",
+    "CREATE UNIQUE INDEX transfers_one_nonce ON transfers (chain, sender, nonce)"
+    " WHERE nonce IS NOT NULL AND state <> 'failed'",
+    "CREATE UNIQUE INDEX transfers_one_hash ON transfers (chain, tx_hash) WHERE tx_hash <> ''",
+    "CREATE INDEX transfers_unresolved ON transfers (state) WHERE state IN ('signed', 'sent', 'unknown')",
+    "CREATE INDEX transfers_untold ON transfers (told) WHERE state IN ('mined', 'failed') AND told = 0",
+    "CREATE INDEX transfers_signed ON transfers (signed_at) WHERE signed_at IS NOT NULL",
+    "CREATE TRIGGER transfers_signed_once BEFORE UPDATE OF call_id, chain, sender, recipient, symbol,"
+    " contract, decimals, units, fee_ceiling, raw, tx_hash, nonce, valid_until, signed_at ON transfers"
+    " WHEN OLD.raw IS NOT NULL BEGIN SELECT RAISE(ABORT, 'a signed transfer never changes'); END",
+    "CREATE TRIGGER transfers_final BEFORE UPDATE OF state ON transfers"
+    " WHEN OLD.state IN ('mined', 'failed') BEGIN SELECT RAISE(ABORT, 'a transfer ends once'); END",
+    "CREATE TRIGGER transfers_undeletable BEFORE DELETE ON transfers"
+    " BEGIN SELECT RAISE(ABORT, 'transfers is append-only'); END",
+    """
+    CREATE TABLE posts (
+        call_id TEXT NOT NULL PRIMARY KEY,
+        chat_id INTEGER NOT NULL,
+        thread_id INTEGER NOT NULL,
+        account TEXT NOT NULL,
+        text TEXT NOT NULL,
+        fingerprint TEXT NOT NULL,
+        planned_at REAL NOT NULL,
+        state TEXT NOT NULL DEFAULT 'planned'
+            CHECK (state IN ('planned', 'sending', 'posted', 'failed', 'unknown')),
+        post_id TEXT NOT NULL DEFAULT '',
+        sent_at REAL,
+        error TEXT NOT NULL DEFAULT '',
+        CHECK ((state = 'planned') = (sent_at IS NULL))
+    )""",
+    "CREATE INDEX posts_sent ON posts (sent_at) WHERE sent_at IS NOT NULL",
+    "CREATE TRIGGER posts_undeletable BEFORE DELETE ON posts"
+    " BEGIN SELECT RAISE(ABORT, 'posts is append-only'); END",
+)
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    m0001_messages_approvals_outbox,
+    m0002_transfers_posts,
+)
