@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from bot.config import Settings, load_settings
 from bot.environ import load_environ
 from bot.errors import ConfigError, KaiError
 from bot.logs import set_up_logging
+from bot.messages import ToolDefinition
 from bot.redact import Redactor
 
 EX_CONFIG = 78
@@ -50,6 +52,13 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser(
         "check", help="check the settings, reach Telegram and the model once, say what works"
     ).set_defaults(run=check)
+    parse = commands.add_parser(
+        "parse", help="show what the bot reads in a model's text: calls, visible text, problems"
+    )
+    parse.add_argument("file", nargs="?", default="-", metavar="FILE", help="the text; - is standard input")
+    parse.add_argument("--tools", type=Path, help="JSON list of tool definitions (default: the bot's own)")
+    parse.add_argument("--json", action="store_true", help="print JSON")
+    parse.set_defaults(run=parse_text)
     return top
 
 
@@ -75,6 +84,42 @@ def check(options: argparse.Namespace) -> int:
         works = works and not isinstance(result, Exception)
         print(f"{name}: " + redactor.redact(f"FAILED: {result}" if isinstance(result, Exception) else result))
     return 0 if works else 1
+
+
+def parse_text(options: argparse.Namespace) -> int:
+    """Show how a model's text is read, so that a user can report a case. Runs nothing."""
+    from bot.protocol import as_json, as_text, report
+
+    try:
+        text = sys.stdin.read() if options.file == "-" else Path(options.file).read_text(encoding="utf-8")
+        tools = read_definitions(options.tools) if options.tools else own_definitions()
+    except (OSError, UnicodeDecodeError) as exc:
+        print(f"kai-bot parse: {exc}", file=sys.stderr)
+        return 2
+    found = report(text, tools)
+    print(as_json(found) if options.json else as_text(found))
+    return 1 if found.problems else 0
+
+
+def read_definitions(path: Path) -> Sequence[ToolDefinition]:
+    """Read tool definitions: a JSON list of objects with name, description and parameters.
+
+    Raises:
+        ConfigError: It is no such list.
+    """
+    try:
+        return [
+            ToolDefinition(tool["name"], tool.get("description", ""), tool.get("parameters", {}))
+            for tool in json.loads(path.read_text(encoding="utf-8"))
+        ]
+    except (ValueError, TypeError, KeyError, AttributeError) as exc:
+        raise ConfigError(f"--tools {str(path)!r} is no JSON list of tool definitions: {exc!r}") from exc
+
+
+def own_definitions() -> Sequence[ToolDefinition]:
+    from bot import app
+
+    return app.tool_definitions()
 
 
 def load(options: argparse.Namespace) -> tuple[Settings, Mapping[str, str]]:

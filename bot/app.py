@@ -8,7 +8,7 @@ import logging
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ from bot.config import SETTINGS, Settings
 from bot.errors import ConfigError, LLMError
 from bot.llm.base import LLMResponse, Prompt
 from bot.llm.providers import build_client, open_http
-from bot.messages import Conversation, UserMessage
+from bot.messages import Conversation, ToolDefinition, UserMessage
 from bot.notify import Notifier
 from bot.redact import Redactor
 from bot.safety import Gate, classify, file_outside
@@ -43,8 +43,8 @@ from bot.tools import Tools
 from bot.tools.environment import scrub
 from bot.tools.family import delegated_cgroup
 from bot.tools.process import Commands
-from bot.tools.send_file import send_file
-from bot.tools.send_telegram import send_telegram
+from bot.tools.send_file import DeliverFile, send_file
+from bot.tools.send_telegram import DeliverText, send_telegram
 from bot.tools.terminal import run_in_terminal
 from bot.tools.web_search import web_search
 
@@ -118,14 +118,7 @@ async def assemble(
 
         shell = Commands(scrub(environ, SETTINGS), cgroup=delegated_cgroup())
         stack.push_async_callback(shell.close)
-        tools = Tools(
-            [
-                run_in_terminal(shell),
-                web_search(),
-                send_telegram(deliver_text, people.known_chats()),
-                send_file(deliver_file),
-            ]
-        )
+        tools = all_tools(shell, deliver_text, deliver_file, people.known_chats())
         calls = Calls(
             tools=tools,
             gate=Gate(classify, {"send_file": file_outside(settings.work_dir, outputs)}),
@@ -193,6 +186,29 @@ async def assemble(
             now=now,
         )
         yield Kai(settings, app, store, lanes, gate, outbox, poller, face, Notifier(environ))
+
+
+def all_tools(
+    shell: Commands, deliver_text: DeliverText, deliver_file: DeliverFile, chats: Collection[int]
+) -> Tools:
+    """Every tool the model is offered: one line each."""
+    return Tools(
+        [
+            run_in_terminal(shell),
+            web_search(),
+            send_telegram(deliver_text, chats),
+            send_file(deliver_file),
+        ]
+    )
+
+
+def tool_definitions() -> Sequence[ToolDefinition]:
+    """Return the definitions of the bot's own tools, without anything they would act on."""
+
+    async def nowhere(*_: object) -> None:
+        raise AssertionError("a definition does not act")
+
+    return all_tools(Commands({}), nowhere, nowhere, ()).definitions
 
 
 async def serve(kai: Kai, stopping: asyncio.Event) -> None:

@@ -24,8 +24,8 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "en": "Interrupted, outcome unknown: the bot was restarted while this ran. It may have taken effect "
         "wholly, partly or not at all. Look before doing it again."
     },
-    "result_stopped": {"en": "Stopped by the person while it ran; it may have taken partial effect."},
-    "result_not_begun": {"en": "Not run: the person stopped the turn first. Nothing happened."},
+    "result_stopped": {"en": "Stopped while it ran; it may have taken partial effect."},
+    "result_not_begun": {"en": "Not run: the turn was stopped first. Nothing happened."},
     "notice_cap": {
         "en": "You have used all {steps} steps of this turn and can't call tools any more. Tell the person "
         "honestly, in their language, what was done, what failed and what is still open. Claim nothing that "

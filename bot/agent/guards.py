@@ -59,7 +59,9 @@ def same_failures(transcript: Transcript) -> tuple[int, ToolCall | None]:
         match message:
             case AssistantMessage(tool_calls=asked):
                 calls |= {call.id: call for call in asked}
-            case ToolResult(call_id=call_id, is_error=True) if call_id in calls:
+            case ToolResult(call_id=call_id, is_error=True, code=code) if (
+                call_id in calls and code != "Duplicate"
+            ):
                 failed[signature(calls[call_id])] += 1
     if not failed:
         return 0, None

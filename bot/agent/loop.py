@@ -16,6 +16,7 @@ from bot.llm.base import LLMClient, LLMResponse, Prompt, TextDelta
 from bot.messages import (
     AssistantMessage,
     Conversation,
+    Message,
     Notice,
     ToolDefinition,
     Usage,
@@ -118,7 +119,7 @@ class Agent:
                 return False
         if calls := pending_calls(turn.transcript):
             await self._calls.stop(turn, calls)
-        await turn.append([AssistantMessage(say("en", text))])
+        await turn.append(last_words(turn, say("en", text)))
         return True
 
     async def _begin(self, conversation: Conversation, watch: Watch) -> Turn:
@@ -135,6 +136,7 @@ class Agent:
             async with asyncio.timeout(self._limits.turn_timeout):
                 return await self._loop(turn)
         except TimeoutError:
+            turn = await self._begin(turn.conversation, turn.watch)  # the cut may have come right after a write
             return await self._end(turn, "turn_timeout", seconds=f"{self._limits.turn_timeout:g}")
 
     async def _loop(self, turn: Turn) -> Outcome:
@@ -274,11 +276,19 @@ class Agent:
             await self._calls.stop(turn, calls)
         reason = say(self._language, key, **values)
         await turn.append(
-            [AssistantMessage(say("en", "turn_ended", reason=say("en", key, **values)))],
+            last_words(turn, say("en", "turn_ended", reason=say("en", key, **values))),
             effects=[turn.effect("notice", text=reason, reply_to=turn.asked_in)],
             audit=[AuditEvent(self._now(), "turn ended", turn.conversation, detail={"why": key})],
         )
         return Stopped(reason)
+
+
+def last_words(turn: Turn, text: str) -> list[Message]:
+    """Return what closes a turn in the model's name; it never speaks twice in a row."""
+    match turn.transcript:
+        case [*_, AssistantMessage(follow_up=Notice() as owed)]:
+            return [owed, AssistantMessage(text)]
+    return [AssistantMessage(text)]
 
 
 def ran_lines(turn: Turn, language: str) -> str:

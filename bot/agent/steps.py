@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,8 +59,10 @@ class Turn:
         audit: Sequence[AuditEvent] = (),
         cwd: str | None = None,
     ) -> None:
-        await self.store.append(
-            self.conversation, messages, effects=effects, update_id=update_id, cwd=cwd, audit=audit
+        await to_its_end(
+            self.store.append(
+                self.conversation, messages, effects=effects, update_id=update_id, cwd=cwd, audit=audit
+            )
         )
         self.transcript.extend(messages)
         self.cwd = cwd or self.cwd
@@ -274,7 +276,7 @@ class Calls:
                 effects.append(Effect(key, place, "card", {"approval_id": approval.id}))
         if turn.conversation not in where:
             effects.append(turn.effect("notice", text=say(self._language, "asked_admins")))
-        await self._store.ask(approvals, effects)
+        await to_its_end(self._store.ask(approvals, effects))
         return approvals
 
     async def _read(self, turn: Turn, calls: Sequence[tuple[ToolCall, Judgement]]) -> None:
@@ -327,7 +329,7 @@ class Calls:
 
     def _result(self, call: ToolCall, outcome: ToolOutcome) -> ToolResult:
         """Redact, then cut (requirement R4): what is cut off must not decide what is a secret."""
-        text = neutralise(self._redactor.redact(outcome.text))
+        text = neutralise(self._redactor.redact(outcome.text), tuple(self._tools))
         cut = truncate(text, self._result_chars)
         file = outcome.file
         if cut != text and not file:
@@ -374,6 +376,20 @@ class Calls:
             self._store.finish_approval(call.id, say(self._language, "outcome_interrupted")),
         )
         return failed(call, "missing_result", say("en", "result_interrupted"))
+
+
+async def to_its_end(write: Awaitable[None]) -> None:
+    """Wait for a write also when cut short: it can't be taken back, and who cuts must find it stored."""
+    writing = asyncio.ensure_future(write)
+    cut: asyncio.CancelledError | None = None
+    while not writing.done():
+        try:
+            await asyncio.shield(writing)
+        except asyncio.CancelledError as exc:
+            cut = exc
+    writing.result()
+    if cut:
+        raise cut
 
 
 def failed(call: ToolCall, code: str, text: str) -> ToolResult:
