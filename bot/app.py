@@ -347,8 +347,9 @@ def telegram_app(settings: Settings) -> App:
     """Build python-telegram-bot's Application without its Updater: we poll ourselves."""
     # Waits come as timedelta instead of a deprecation warning: https://docs.python-telegram-bot.org/ (v22.2)
     os.environ.setdefault("PTB_TIMEDELTA", "1")
+    # The pool looks at every open connection for each request, so it is kept small; sends are short.
     requests = [
-        HTTPXRequest(connection_pool_size=64, connect_timeout=10, read_timeout=20, pool_timeout=30)
+        HTTPXRequest(connection_pool_size=16, connect_timeout=10, read_timeout=20, pool_timeout=30)
         for _ in range(2)
     ]
     return (

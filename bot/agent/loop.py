@@ -10,7 +10,7 @@ from bot import clock
 from bot.agent import guards
 from bot.agent.outcomes import Outcome, Paused, Replied, Stopped, Typing, Watch, ignore
 from bot.agent.prompt import Soul, fit, system_prompt
-from bot.agent.steps import Calls, Turn
+from bot.agent.steps import Calls, Turn, to_its_end
 from bot.errors import LLMError, LLMMalformed, LLMRejected
 from bot.llm.base import LLMClient, LLMResponse, Prompt, TextDelta
 from bot.messages import (
@@ -136,7 +136,10 @@ class Agent:
             async with asyncio.timeout(self._limits.turn_timeout):
                 return await self._loop(turn)
         except TimeoutError:
-            turn = await self._begin(turn.conversation, turn.watch)  # the cut may have come right after a write
+            turn = await self._begin(turn.conversation, turn.watch)  # the cut may have come in a write
+            match turn.transcript:
+                case [*_, AssistantMessage(text, tool_calls=(), follow_up=None)]:
+                    return Replied(text)
             return await self._end(turn, "turn_timeout", seconds=f"{self._limits.turn_timeout:g}")
 
     async def _loop(self, turn: Turn) -> Outcome:
@@ -218,9 +221,11 @@ class Agent:
             ]
         usage = response.usage or Usage()
         turn.tokens += usage.input + usage.output
-        await asyncio.gather(
-            turn.append([message], effects=effects),
-            self._store.record_usage(turn.conversation, response.model, usage, self._now()),
+        await to_its_end(
+            asyncio.gather(
+                turn.append([message], effects=effects),
+                self._store.record_usage(turn.conversation, response.model, usage, self._now()),
+            )
         )
 
     async def _ask(self, turn: Turn, tools: Sequence[ToolDefinition], window: int) -> LLMResponse:

@@ -309,7 +309,7 @@ class Calls:
         ]
         if approval:
             writes.append(self._store.finish_approval(call.id, self.outcome_line(result)))
-        await asyncio.gather(*writes)
+        await to_its_end(asyncio.gather(*writes))
         turn.watch(ToolFinished(call, result))
 
     async def _run(self, turn: Turn, call: ToolCall, judgement: Judgement) -> ToolOutcome:
@@ -378,7 +378,7 @@ class Calls:
         return failed(call, "missing_result", say("en", "result_interrupted"))
 
 
-async def to_its_end(write: Awaitable[None]) -> None:
+async def to_its_end(write: Awaitable[object]) -> None:
     """Wait for a write also when cut short: it can't be taken back, and who cuts must find it stored."""
     writing = asyncio.ensure_future(write)
     cut: asyncio.CancelledError | None = None

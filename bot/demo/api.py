@@ -44,9 +44,9 @@ class Api:
         call = Call(name, world.clock(), {})
         fault: Fault | None = None
         try:
+            world.calls.add(call)
             params = await read_params(request)
             call.params, call.uploads = params.values, tuple(params.uploads)
-            world.calls.add(call)
             self._check_token(request)
             chat_id = flood_key(params)
             fault = world.faults.take(name.lower(), chat_id)

@@ -181,9 +181,9 @@ class Chat:
         """Return what a person sees now: in one topic, or everything; with one person's toasts, or all."""
         now = self.clock()
         thread = thread_id(topic)
-        shown = [message for message in self.live() if topic is None or message.thread == thread]
-        actions = [a.name for t, a in self.actions.items() if a.expires > now and topic in (None, t)]
-        drafts = [d for t, d in self.drafts.items() if d.expires > now and topic in (None, t)]
+        shown = [message for message in self.live() if thread in (None, message.thread)]
+        actions = [a.name for t, a in self.actions.items() if a.expires > now and thread in (None, t)]
+        drafts = [d for t, d in self.drafts.items() if d.expires > now and thread in (None, t)]
         return Screen(
             self.title or (self.user.first_name if self.user else ""),
             tuple(shown),
@@ -243,13 +243,14 @@ class Chat:
         return found
 
     def _next(self, pattern: Pattern, topic: "Topic | int | None") -> Message | None:
-        key = (pattern, thread_id(topic))
+        thread = thread_id(topic)
+        key = (pattern, thread)
         at = max(self._seen.get(key, 0), len(self.revisions) - SCANNED)
         while at < len(self.revisions):
             message, revision = self.revisions[at]
             at += 1
             current = not message.deleted and message.revision == revision
-            if current and key[1] in (None, message.thread) and shows(message, pattern):
+            if current and thread in (None, message.thread) and shows(message, pattern):
                 self._seen[key] = at
                 return message
         self._seen[key] = at

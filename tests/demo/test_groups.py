@@ -203,6 +203,19 @@ async def test_the_bot_answers_in_a_topic(bot: BareBot, alice: Person, forum: Ch
     assert [m.text for m in alice.screen(forum, topic=topic).messages if m.text] == ["x"]
 
 
+async def test_expect_and_typing_keep_topics_apart(bot: BareBot, alice: Person, forum: Chat) -> None:
+    one, two = alice.create_topic(forum, "One"), alice.create_topic(forum, "Two")
+    await bot.do("sendMessage", chat_id=forum.id, message_thread_id=one.id, text="hello")
+    await bot.do("sendChatAction", chat_id=forum.id, message_thread_id=two.id, action="typing")
+
+    with pytest.raises(AssertionError):
+        await forum.expect("hello", within=0.05, topic=two)
+    await forum.expect("hello", within=0, topic=one)
+
+    assert alice.screen(forum, topic=one).action is None
+    assert alice.screen(forum, topic=two).action == "typing"
+
+
 async def test_general_has_no_thread_and_refuses_one(bot: BareBot, alice: Person, forum: Chat) -> None:
     alice.send("hi", forum)
     message = (await bot.updates())[-1]["message"]

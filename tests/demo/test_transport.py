@@ -120,13 +120,14 @@ async def test_the_log_keeps_only_so_many_calls() -> None:
     assert len(emulator.calls("getMe")) == 3
 
 
-async def test_a_body_that_claims_more_than_50_mb_is_not_read(bot: BareBot, alice: Person) -> None:
+async def test_a_body_that_claims_more_than_50_mb_is_not_read(bot: BareBot, emulator: Emulator) -> None:
     response = await bot.client.post(
         f"/bot{bot.token}/sendDocument", content=b"x", headers={"Content-Length": str(60 * 1024 * 1024)}
     )
 
     assert response.status_code == 413
     assert response.json()["description"] == "Request Entity Too Large"
+    assert emulator.calls("sendDocument")[0].status == 413
 
 
 async def test_a_broken_json_body_is_refused(bot: BareBot) -> None:

@@ -7,8 +7,10 @@ from decimal import Decimal
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from bot.errors import ToolError
+from bot.tools.wallet.addresses import evm_address
 from bot.tools.wallet.chains import Chain, load_chains
-from bot.tools.wallet.limits import find_limit, read_amounts
+from bot.tools.wallet.limits import read_amounts
 
 SETTINGS = ("CREDENTIALS_DIR", "WALLET_MAX_TRANSFER", "WALLET_MAX_DAY", "WALLET_RECIPIENTS")
 _EVM = re.compile(r"0x[0-9a-fA-F]{40}", re.ASCII)
@@ -30,7 +32,8 @@ class WalletSettings:
         chains: Every chain there is, by name.
         rpc_urls: By chain name, in the order to try; a chain without is not set up.
         max_transfer: By limit name, in whole coins or tokens; `max_day` likewise.
-        recipients: Names by address, EVM ones in lower case; a name may be empty.
+        recipients: (name, address as written) by address, EVM ones in lower case; a name may be empty. The
+            checksum of what is written is not yet looked at.
         secrets: Parts of the nodes' addresses that may be keys.
     """
 
@@ -39,7 +42,7 @@ class WalletSettings:
     rpc_urls: Mapping[str, tuple[str, ...]] = field(repr=False)
     max_transfer: Mapping[str, Decimal]
     max_day: Mapping[str, Decimal]
-    recipients: Mapping[str, str]
+    recipients: Mapping[str, tuple[str, str]]
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
     @property
@@ -115,18 +118,28 @@ class WalletSettings:
         return lines or ["no limits are set, so nothing can be sent (WALLET_MAX_TRANSFER, WALLET_MAX_DAY)"]
 
     def recipient_name(self, chain: Chain, address: str) -> str | None:
-        """Return the name an address has on the list, perhaps empty; None when it is not on it."""
-        return self.recipients.get(address.lower() if chain.kind == "evm" else address)
+        """Return the name an address has on the list, perhaps empty; None when it is not on it.
+
+        An entry that fails its own checksum is not on the list: it may be a slip away from somebody else.
+        """
+        name, written = self.recipients.get(address.lower() if chain.kind == "evm" else address, (None, ""))
+        if name is not None and chain.kind == "evm":
+            try:
+                evm_address(written)
+            except ToolError:
+                return None
+        return name
 
 
-def read_recipients(text: str) -> tuple[dict[str, str], list[str]]:
-    """Read `alice=0x…, shop=9xQe…, 0x…`; return the names by address, and what is wrong."""
-    recipients: dict[str, str] = {}
+def read_recipients(text: str) -> tuple[dict[str, tuple[str, str]], list[str]]:
+    """Read `alice=0x…, shop=9xQe…, 0x…`; return (name, as written) by address, and what is wrong."""
+    recipients: dict[str, tuple[str, str]] = {}
     problems: list[str] = []
     for entry in re.split(r"[\s,;]+", text.strip()):
         if not entry:
             continue
-        name, _, address = entry.rpartition("=")
+        name, _, written = entry.rpartition("=")
+        address = written
         if _EVM.fullmatch(address):
             address = address.lower()
         elif not _SOLANA.fullmatch(address):
@@ -134,7 +147,7 @@ def read_recipients(text: str) -> tuple[dict[str, str], list[str]]:
             continue
         if address in recipients:
             problems.append(f"{address} is given twice")
-        recipients[address] = name
+        recipients[address] = (name, written)
     return recipients, problems
 
 
@@ -153,4 +166,4 @@ def _secrets_of(url: str) -> set[str]:
     return {piece for piece in pieces if len(piece) >= 16}
 
 
-__all__ = ["WalletSettings", "find_limit", "read_recipients", "setting_names"]
+__all__ = ["WalletSettings", "read_recipients", "setting_names"]

@@ -1,0 +1,144 @@
+"""JSON-RPC over HTTP to one of several nodes of a chain."""
+
+import itertools
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from bot.errors import ToolError
+
+TIMEOUT = 10.0
+"""Seconds for one node to answer."""
+
+TRY_ANOTHER = {-32005, -32004, -32601, -32603, -32016, -32097}
+"""JSON-RPC errors that are the node's trouble, not the question's: rate limits, methods it lacks, its inside.
+https://eips.ethereum.org/EIPS/eip-1474#error-codes"""
+
+
+class RpcError(Exception):
+    """A node understood the question and said no.
+
+    Attributes:
+        code: JSON-RPC's; 3 is a revert.
+        data: What came with it; a revert's reason in hex, for one.
+    """
+
+    def __init__(self, code: int, message: str, data: object = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class Node:
+    """One address to ask. Its path may hold a key, so only `name` is ever shown."""
+
+    def __init__(self, http: httpx.AsyncClient, url: str) -> None:
+        self._http = http
+        self._url = url
+        self._numbers = itertools.count(1)
+        self.name = urlsplit(url).hostname or "?"
+
+    async def ask(self, method: str, params: Sequence[object]) -> Any:
+        """Return the result of one call.
+
+        Raises:
+            RpcError: The node says no.
+            ToolError: No usable answer, by its code: `NetworkTimeout`, `HTTP:503`, … For a call that changes
+                something the outcome is unknown then.
+        """
+        question = {"jsonrpc": "2.0", "id": next(self._numbers), "method": method, "params": list(params)}
+        try:
+            response = await self._http.post(self._url, json=question, timeout=TIMEOUT)
+        except httpx.HTTPError as error:
+            # Not chained: httpx's own words may hold the address.
+            raise self._trouble(_network_code(error), type(error).__name__) from None
+        try:
+            answer = response.json()
+            if isinstance(problem := answer.get("error"), dict):
+                raise RpcError(
+                    int(problem.get("code", 0)), str(problem.get("message", ""))[:300], problem.get("data")
+                )
+            if response.is_success:
+                return answer["result"]
+        except (ValueError, AttributeError, KeyError, TypeError):
+            if response.is_success:
+                raise self._trouble("NetworkError", "no JSON-RPC answer") from None
+        code = "RateLimited" if response.status_code == 429 else f"HTTP:{response.status_code}"
+        raise self._trouble(code, f"HTTP status {response.status_code}")
+
+    def _trouble(self, code: str, what: str) -> ToolError:
+        return ToolError(code, f"the node at {self.name} gave no answer: {what}")
+
+
+class Nodes:
+    """The nodes of one chain, asked in order until one answers. Each is asked first whether it is of the chain.
+
+    Args:
+        identify: Returns what a node says the chain is.
+        identity: What it must say.
+        setting: Where the operator named the nodes, to be told of in errors.
+    """
+
+    def __init__(
+        self, nodes: Sequence[Node], identify: Callable[[Node], Awaitable[str]], identity: str, setting: str
+    ) -> None:
+        self._nodes = nodes
+        self._identify = identify
+        self._identity = identity
+        self._setting = setting
+        self._checked: set[Node] = set()
+
+    def distrust(self) -> None:
+        """Have every node asked again which chain it is of, before it is asked anything else."""
+        self._checked.clear()
+
+    async def ask(self, method: str, *params: object) -> Any:
+        """Return the result of one call that changes nothing, from the first node that answers.
+
+        Raises:
+            RpcError: A node says no.
+            ToolError: No node answers, or one is of another chain.
+        """
+        failures: list[ToolError] = []
+        for node in self._nodes:
+            try:
+                await self._check(node)
+                return await node.ask(method, params)
+            except RpcError as error:
+                if error.code not in TRY_ANOTHER:
+                    raise
+                failures.append(ToolError("NetworkError", f"the node at {node.name} says: {error.message}"))
+            except ToolError as error:
+                if error.code == "EINVAL":
+                    raise
+                failures.append(error)
+        raise ToolError(failures[0].code, "; ".join(map(str, failures)))
+
+    async def ask_each(self, method: str, *params: object) -> list[Any]:
+        """Return what each node answers: its result, or the RpcError or ToolError instead of one."""
+        answers: list[Any] = []
+        for node in self._nodes:
+            try:
+                await self._check(node)
+                answers.append(await node.ask(method, params))
+            except (RpcError, ToolError) as error:
+                answers.append(error)
+        return answers
+
+    async def _check(self, node: Node) -> None:
+        if node in self._checked:
+            return
+        said = await self._identify(node)
+        if said != self._identity:
+            raise ToolError(
+                "EINVAL",
+                f"the node at {node.name} is of chain {said}, not {self._identity}: mend {self._setting}",
+            )
+        self._checked.add(node)
+
+
+def _network_code(error: httpx.HTTPError) -> str:
+    return "NetworkTimeout" if isinstance(error, httpx.TimeoutException) else "NetworkError"
