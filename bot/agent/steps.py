@@ -21,6 +21,7 @@ from bot.messages import (
     ToolResult,
     UserMessage,
     current_turn,
+    pending_calls,
 )
 from bot.protocol import neutralise
 from bot.redact import Redactor
@@ -152,7 +153,7 @@ class Calls:
         """Give results to as many of these calls as can have one now; ask about the rest.
 
         Calls that only read run beside each other, also past an open question; everything else runs in the
-        order asked and waits for what is undecided before it.
+        order asked, alone, and waits for what is undecided before it.
 
         Args:
             moved_on: The person wants something else: undecided questions are cancelled, and only what
@@ -169,7 +170,7 @@ class Calls:
         refused: list[ToolResult] = []
         reading: list[tuple[ToolCall, Judgement]] = []
         asking: list[tuple[ToolCall, Judgement]] = []
-        acting: list[tuple[ToolCall, Judgement]] = []
+        acting: tuple[ToolCall, Judgement] | None = None
         waiting: list[Approval] = []
         for call in calls:
             known = approvals.get(call.id)
@@ -179,6 +180,8 @@ class Calls:
                 refused.append(result)
             elif moved_on and known is None:
                 refused.append(failed(call, "not_executed", say("en", "result_moved_on")))
+            elif acting:
+                continue  # judged when that is over: what it writes is read, and it may move to another folder
             elif (judgement := self._judge(turn, call)).reads_only and known is None:
                 reading.append((call, judgement))
             elif known and known.status is Status.PENDING:
@@ -186,15 +189,17 @@ class Calls:
             elif judgement.risk is Risk.HIGH and known is None:
                 asking.append((call, judgement))
             elif not (waiting or asking):
-                acting.append((call, judgement))
+                acting = call, judgement
         if refused:
             await turn.append(refused)
         if asking:
             waiting += await self._ask(turn, asking)
         if reading:
             await self._read(turn, reading)
-        for call, judgement in acting:
-            await self._act(turn, call, judgement, approvals.get(call.id))
+        if acting:
+            await self._act(turn, *acting, approvals.get(acting[0].id))
+            left = pending_calls(turn.transcript)
+            return await self.settle(turn, left, moved_on=moved_on) if left else ()
         return tuple(sorted(waiting, key=lambda approval: ids.index(approval.call_id)))
 
     async def stop(self, turn: Turn, calls: Sequence[ToolCall]) -> None:

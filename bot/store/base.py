@@ -31,6 +31,54 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Code:
+    """What a presser must type before a question of the worst class counts as approved.
+
+    Attributes:
+        guarded: Whether the press was for a run that is undone unless kept.
+    """
+
+    user_id: int
+    user_name: str
+    digits: str
+    expires_at: float
+    guarded: bool = False
+
+
+class Reverting(StrEnum):
+    """How far an undoing is. KEPT, DISARMED and UNDONE are final."""
+
+    WAITING = "waiting"
+    """The command has not begun."""
+    ARMED = "armed"
+    """It will be undone at `due_at`."""
+    KEPT = "kept"
+    DISARMED = "disarmed"
+    """The command failed, so there is nothing to undo."""
+    UNDOING = "undoing"
+    """Claimed: never begun again."""
+    UNDONE = "undone"
+
+
+@dataclass(frozen=True, slots=True)
+class Revert:
+    """The undoing of a command unless a person keeps what it did.
+
+    Attributes:
+        after: Seconds between the start of the command and its undoing.
+        due_at: None until the command began.
+        name: Who kept it, or had it undone early.
+        outcome: Of the undo command, one line.
+    """
+
+    state: Reverting
+    after: float
+    due_at: float | None = None
+    name: str = ""
+    outcome: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Approval:
     """A question to a person about one tool call.
 
@@ -44,6 +92,14 @@ class Approval:
         cards: (chat_id, message_id) of every card sent for it.
         reason: What the person said with a denial, or why it was cancelled.
         outcome: One line after the run (`exit 0, 1.2 s`); empty before.
+        replaces: Id of the model's call whose place this one takes; empty unless a person changed the command.
+        changed_by: Who wrote the command instead of the model; empty when nobody did.
+        second_step: Why a press alone does not approve; empty when it does.
+        grant_key: What a grant given here covers, see `bot.safety.grants.key`; empty when none may be given.
+        grant_rule: The same in words.
+        undo: The command that undoes this one; empty when none is known.
+        code: Asked of a presser at the moment; None otherwise.
+        revert: How its undoing stands; None when it runs without.
     """
 
     id: str
@@ -66,6 +122,51 @@ class Approval:
     reason: str = ""
     outcome: str = ""
     cards: tuple[tuple[int, int], ...] = ()
+    replaces: str = ""
+    changed_by: str = ""
+    second_step: str = ""
+    grant_key: str = ""
+    grant_rule: str = ""
+    undo: str = ""
+    code: Code | None = None
+    revert: Revert | None = None
+
+
+class Lasting(StrEnum):
+    """How long a grant lasts."""
+
+    TASK = "task"
+    """Until the next message of a person in that conversation, or `/new`."""
+    MINUTES = "minutes"
+    ALWAYS = "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """An approval that stays: one exact command may run unasked.
+
+    Attributes:
+        user_id: Whose requests it covers.
+        key: Digest over everything that must be the same, see `bot.safety.grants.key`.
+        rule: What it covers, in words, as it was shown before it was given.
+        given_by: The admin who gave it.
+        ended_at: When it was revoked or its task was over; None while neither has happened.
+    """
+
+    id: str
+    lasting: Lasting
+    conversation: Conversation
+    user_id: int
+    key: str
+    command: str
+    cwd: str
+    rule: str
+    given_by: int
+    given_name: str
+    created_at: float
+    expires_at: float
+    uses: int = 0
+    ended_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,14 +277,19 @@ class Transcripts(Protocol):
 class Approvals(Protocol):
     """Questions to people, and claims of calls."""
 
-    async def ask(self, approvals: Sequence[Approval], effects: Sequence[Effect]) -> None:
+    async def ask(
+        self, approvals: Sequence[Approval], effects: Sequence[Effect], audit: Sequence[AuditEvent] = ()
+    ) -> None:
         """Store new questions with their cards. A call that has a question already keeps it."""
         ...
 
     async def approval(self, approval_id: str) -> Approval | None: ...
 
     async def approvals_for(self, call_ids: Sequence[str]) -> dict[str, Approval]:
-        """Return the questions about these calls, by call id."""
+        """Return the questions about these calls, by call id.
+
+        Once a person has changed a command, the call's question is the one that took its place.
+        """
         ...
 
     async def approval_at(self, chat_id: int, message_id: int) -> Approval | None:
@@ -225,15 +331,103 @@ class Approvals(Protocol):
         """Keep the outcome of an approved call and store its `card_update`; nothing if it had no question."""
         ...
 
-    async def claim(self, conversation: Conversation, call_id: str, at: float, *, digest: str = "") -> bool:
+    async def claim(
+        self, conversation: Conversation, call_id: str, at: float, *, digest: str = "", grant_id: str = ""
+    ) -> bool:
         """Mark a call as about to run. True once per call, ever.
 
-        With `digest` the call also needs an APPROVED question of that digest; otherwise False and no claim.
+        With `digest` the call also needs an APPROVED question of that digest, with `grant_id` that grant to be
+        in force at `at`; otherwise False and no claim. An undoing that was asked for is armed.
         """
         ...
 
     async def claimed(self, call_ids: Sequence[str]) -> set[str]:
         """Return which of these calls were ever claimed."""
+        ...
+
+
+class SecondSteps(Protocol):
+    """Codes that a presser types. At most one stands open for a question."""
+
+    async def ask_code(
+        self,
+        approval_id: str,
+        code: Code,
+        *,
+        chat_id: int,
+        at: float,
+        update_id: int | None = None,
+    ) -> Approval | None:
+        """Have a code typed in that chat; the presser's own older one is void. The cards change.
+
+        Returns:
+            The question; None if it is decided or expired, needs no code, or waits for somebody else's.
+        """
+        ...
+
+    async def code_asked(self, user_id: int, chat_id: int) -> Approval | None:
+        """Return the newest undecided question for which this person was asked a code here, if ever."""
+        ...
+
+    async def void_code(self, approval_id: str, *, at: float, why: str, update_id: int | None = None) -> None:
+        """Close the open code unused; the cards change back. Nothing if none is open."""
+        ...
+
+    async def void_old_codes(self, now: float) -> None:
+        """Close the codes whose time is over."""
+        ...
+
+
+class Grants(Protocol):
+    """Approvals that stay; given by `decide`, used by `claim`."""
+
+    async def grant_for(self, conversation: Conversation, user_id: int, key: str, at: float) -> Grant | None:
+        """Return a grant in force for exactly this; the one that lasts longest."""
+        ...
+
+    async def grants(self, at: float) -> list[Grant]:
+        """Return the grants in force, oldest first."""
+        ...
+
+    async def revoke(
+        self, grant_id: str, *, at: float, by: int, update_id: int | None = None
+    ) -> Grant | None:
+        """End a grant; what was claimed under it goes on. None if there is none in force."""
+        ...
+
+
+class Reverts(Protocol):
+    """Undoings that wait for a person to keep what was done; asked for by `decide`, armed by `claim`."""
+
+    async def due_reverts(self, now: float) -> list[Approval]:
+        """Return the questions whose command is to be undone now, and may not have been."""
+        ...
+
+    async def broken_reverts(self) -> list[Approval]:
+        """Return those whose undoing began and never ended. To be asked before anything begins."""
+        ...
+
+    async def settle_revert(
+        self,
+        approval_id: str,
+        state: Reverting,
+        *,
+        at: float,
+        by: int | None = None,
+        name: str = "",
+        update_id: int | None = None,
+    ) -> Approval | None:
+        """Decide what becomes of an armed undoing: KEPT, DISARMED or UNDOING; once. The cards change.
+
+        Returns:
+            The question; None when it was settled before or is not armed.
+        """
+        ...
+
+    async def finish_revert(
+        self, approval_id: str, outcome: str, *, effects: Sequence[Effect] = (), audit: Sequence[AuditEvent] = ()
+    ) -> None:
+        """From UNDOING to UNDONE, with what came of it."""
         ...
 
 
@@ -276,12 +470,16 @@ class Ledger(Protocol):
 
     async def record(self, event: AuditEvent) -> None: ...
 
+    async def audit(self, limit: int) -> list[AuditEvent]:
+        """Return the last so many lines of the audit, newest first."""
+        ...
+
     async def spent(self, conversation: Conversation | None, since: float) -> Usage:
         """Return the sum of tokens since a time; of every conversation when None."""
         ...
 
 
-class Store(Inbox, Transcripts, Approvals, Outbox, Ledger, Protocol):
+class Store(Inbox, Transcripts, Approvals, SecondSteps, Grants, Reverts, Outbox, Ledger, Protocol):
     """Everything kept. `bot.store.sqlite` is the one backend today."""
 
     async def size(self) -> int:
@@ -293,10 +491,18 @@ __all__ = [
     "Approval",
     "Approvals",
     "AuditEvent",
+    "Code",
     "Effect",
+    "Grant",
+    "Grants",
     "Inbox",
+    "Lasting",
     "Ledger",
     "Outbox",
+    "Revert",
+    "Reverting",
+    "Reverts",
+    "SecondSteps",
     "Status",
     "Store",
     "StoredEffect",

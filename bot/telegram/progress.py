@@ -15,7 +15,7 @@ from bot.telegram.send_gate import Dropped, Priority, SendGate
 
 log = logging.getLogger(__name__)
 
-TYPING_AFTER = 0.3
+TYPING_AFTER = 0.7
 TYPING_EVERY = 4.5
 """Telegram shows an action for 5 seconds. https://core.telegram.org/bots/api#sendchataction"""
 LINE_AFTER = 2.0

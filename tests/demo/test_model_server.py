@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from bot.demo.model_server import ModelServer, Reply, ScriptedCall, Traits, call, load_script, serve_model
+from bot.messages import Usage
 
 OPENAI, ANTHROPIC = "/v1/chat/completions", "/v1/messages"
 KEYS = {
@@ -257,12 +258,17 @@ async def test_writes_are_cut_where_the_script_wants() -> None:
 def test_a_script_may_be_a_json_file(tmp_path: Path) -> None:
     path = tmp_path / "replies.json"
     path.write_text(
-        json.dumps([{"text": "a", "calls": [{"name": "uptime", "arguments": {}}]}, {"status": 500}])
+        json.dumps(
+            [
+                {"text": "a", "calls": [{"name": "uptime", "arguments": {}}]},
+                {"status": 500, "usage": {"input": 1}},
+            ]
+        )
     )
 
     script = load_script(path)
 
-    assert script == [Reply("a", [call("uptime")]), Reply(status=500, calls=[])]
+    assert script == [Reply("a", [call("uptime")]), Reply(status=500, calls=[], usage=Usage(1))]
 
 
 def test_a_script_may_be_python(tmp_path: Path) -> None:

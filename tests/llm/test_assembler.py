@@ -71,6 +71,17 @@ def test_a_reused_index_with_a_new_id_begins_a_call_whatever_index_its_tail_has(
     assert calls == [A, B]
 
 
+def test_a_head_that_reused_an_index_keeps_the_tail_it_should_have_had_for_itself() -> None:
+    calls = put_together(
+        {"index": 0, "id": "a", "name": "uptime", "arguments": '{"x":1}'},
+        {"index": 0, "id": "b", "name": "uptime", "arguments": '{"y"'},
+        {"index": 2, "id": "c", "name": "uptime", "arguments": "{}"},
+        {"index": 1, "arguments": ":2}"},
+    )
+
+    assert calls == [A, B, ("c", "uptime", {}, False)]
+
+
 def test_a_known_id_wins_over_the_index() -> None:
     calls = put_together(
         {"index": 0, "id": "a", "name": "uptime", "arguments": '{"x":'},

@@ -139,6 +139,19 @@ async def test_a_call_cut_at_the_token_limit_does_not_come_out_to_run(kind: str)
     assert "rm" not in heard.message.text
 
 
+@native_client
+async def test_a_call_cut_at_the_token_limit_does_not_run_even_if_it_looks_whole(kind: str) -> None:
+    """Requirement N10."""
+    finish = "length" if kind == "openai" else "max_tokens"
+    asked = [call("uptime"), call("run_in_terminal", command="rm -rf /var/www")]
+
+    async with line(kind, [Reply(calls=asked, finish=finish)]) as here:
+        heard = await hear(here.client)
+
+    assert [bool(one.problem) for one in heard.message.tool_calls] == [False, True]
+    assert heard.message.tool_calls[1].arguments == {}
+
+
 @every_client
 async def test_a_result_goes_back_in_its_envelope_after_its_call(kind: str) -> None:
     async with line(kind, [Reply("3 days.")]) as here:

@@ -3,12 +3,13 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo.model_server import ModelServer, Reply, serve_model
+from bot.demo.model_server import ModelServer, Reply, Traits, serve_model
 from bot.errors import ConfigError
 from bot.llm import build_client, open_http, provider_problems
 from bot.llm.base import LLMClient
+from bot.llm.ids import MISTRAL
 from bot.llm.providers import load_providers
-from bot.messages import Usage
+from bot.messages import Notice, Usage
 from tests.llm.samples import asking, hear, one_step
 
 
@@ -102,8 +103,19 @@ async def test_every_row_talks_to_a_server_of_its_shape(model: str) -> None:
     assert server.requests[0].tools
 
 
+async def test_mistral_gets_its_own_ids_and_order() -> None:
+    traits = Traits(ids=MISTRAL.pattern, alternates=True)
+    server = ModelServer([Reply("Hi.")], models={"scripted": traits})
+    prompt = asking(*one_step(), Notice("careful", "loop"))
+
+    async with serve_model(server) as url, open_http() as http:
+        await hear(build_client(["mistral:scripted"], environ_for(url), http), prompt)
+
+    assert server.refusals == []
+    assert "stream_options" not in server.requests[0].body
+
+
 async def test_every_row_is_known_to_this_test() -> None:
-    """Mistral is tested with its own ids in test_openai_chat."""
     assert {*(name.partition(":")[0] for name in SETTINGS), "mistral"} == set(load_providers())
 
 

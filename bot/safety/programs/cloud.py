@@ -12,7 +12,7 @@ _READING = re.compile(
 )
 _SECRET = re.compile(
     r"(?i)(?:secret|password|credential|access-?key|access-?token|\btoken|keyvault|\bssm\b|parameter|kms|get-login|get-session|assume-role|print-|federation-token|"
-    r"authorization|connection-string|\bkeys\b|kubeconfig|get-credentials|get-object|select-object|env\b|config:get|\bconfig\b|variables|user-?data|get-function\b|sas\b|ssh\b|cat\b|cp\b|sync\b|mv\b|download|export|presign)"
+    r"authorization|connection-string|\bkeys\b|kubeconfig|get-credentials|get-object|select-object|env\b|config:get|variables|user-?data|get-function\b|sas\b|ssh\b|cat\b|cp\b|sync\b|mv\b|download|export|presign)"
 )
 
 
@@ -31,19 +31,22 @@ def cloud(call: Call) -> Flow:
             words.append(word)
         elif words:
             break
-    plain = [word for word in call.args if not is_unknown(word)]
-    # The table says high; this is the one handler that has to take it back for questions.
-    asked = words[:4]
-    reading = [word for word in asked if _READING.match(word)]
-    risky = [word for word in asked if _SECRET.search(word)]
+    asked = words[:5]
+    # The first word names what is asked about, unless it is all there is.
+    deciding = [word for word in (asked[1:] or asked) if _READING.match(word) or _CHANGING.match(word)]
+    reading = bool(deciding) and _READING.match(deciding[0]) is not None
+    secret = any(_SECRET.search(word) for word in asked) or (call.program == "heroku" and asked[:1] == ["config"])
     if call.args in (["--version"], ["version"], ["--help"], ["help"]):
         call.clear()
-    elif call.program in ("aws", "az", "gcloud") and len(asked) < 2 and not reading:
+    elif call.program in ("aws", "az", "gcloud") and len(asked) < 2:
         pass
-    elif reading and not risky and not any(_CHANGING.match(word) for word in asked) and len(plain) == len(call.args):
+    elif reading and not secret and not any(is_unknown(word) for word in call.args):
+        # The table says high; for a question that is taken back.
         call.clear()
         for word in call.args:
-            if re.match(r"(?:file|fileb)://", word) or word in ("--with-decryption", "--cli-input-json", "--reveal", "--show-secrets"):
+            if re.match(r"(?:file|fileb)://", word) or word in (
+                "--with-decryption", "--cli-input-json", "--reveal", "--show-secrets", "--impersonate-service-account",
+            ):  # fmt: skip
                 call.high("reads a local file or keys for the cloud", word)
     if call.program in ("gsutil", "s3cmd", "mc", "b2") and asked[:1] and asked[0] not in ("ls", "du", "stat", "info", "version"):
         call.high("copies files to or from another machine")

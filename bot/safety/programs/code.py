@@ -114,7 +114,7 @@ def interpreter(call: Call) -> Flow:
     operands = [*call.operands, *call.rest]
     if call.has("-v", "--version", "-V", "-h", "--help", "-version", "-m", "--modules") and not operands:
         return Flow("pipe")
-    if call.program == "php" and call.has("-l", "-m", "-v"):
+    if call.program == "php" and call.has("-l", "-m", "-v", "--ini"):
         return Flow("pipe")
     if call.has("--check") or call.program == "ruby" and call.has("-c"):
         for path in operands[:1]:

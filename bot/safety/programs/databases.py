@@ -66,7 +66,8 @@ def judge_sql(call: Call, text: str, *, small: bool = False) -> None:
         call.high("SQL that can't be read for certain")
         return
     for statement in re.split(r";|\\g\b|\\G", plain):
-        statement = statement.strip()
+        # EXPLAIN ANALYZE runs what it explains.
+        statement = re.sub(r"(?i)\A\s*explain\s+(?:\([^)]*\)\s*|(?:analyze|verbose)\s+)*", "", statement).strip()
         if not statement:
             continue
         meta = _SQLITE_META if small else _PG_META
@@ -159,7 +160,7 @@ def redis(call: Call) -> Flow:
     parse_options(call, call.spec, call.args)
     words = [word.lower() for word in call.operands]
     if not words:
-        if not call.has("--stat", "--latency", "--bigkeys", "--memkeys", "--hotkeys", "-v", "--version", "--help"):
+        if not call.has("--scan", "--stat", "--latency", "--bigkeys", "--memkeys", "--hotkeys", "-v", "--version", "--help"):
             call.high("runs commands from its input")
         return Flow("pipe")
     verb = words[0]

@@ -2,6 +2,7 @@
 
 import re
 
+from bot.safety import paths
 from bot.safety.judge import Call, handles
 from bot.safety.scan import NOTHING, Flow
 from bot.safety.words import PATH, is_literal, is_unknown, may_be_option
@@ -42,7 +43,8 @@ def find(call: Call) -> Flow:
         word = words[index]
         index += 1
         if word in _NO_VALUE:
-            negated = negated or word in ("-o", "-or", "-not", "!", ",")
+            negated = negated or word in ("-not", "!", ",")
+            names += [""] if word in ("-o", "-or") else []
             continue
         if word in _VALUE:
             value = words[index] if index < len(words) else ""
@@ -79,10 +81,14 @@ def find(call: Call) -> Flow:
             index += 1
             continue
         call.high("an expression of find that is not understood", word)
+    # `-name A -o -name B`: every branch has to name what it finds.
+    branches = "\0".join(name or "\1" for name in names).split("\1")
+    named = all(branch.strip("\0") for branch in branches)
+    names = [name for name in names if name]
     line = PATH
-    if len(names) == 1 and not negated and is_literal(names[0]) and "[" not in names[0]:
-        tail = names[0].rpartition("/")[2]
-        line = "./" + PATH + ("" if tail.startswith("*") else "/") + re.sub(r"[*?]+", PATH, tail)
+    if names and named and not negated and all(is_literal(name) and "[" not in name for name in names):
+        lines = [found_by(name) for name in names]
+        line = max(lines, key=lambda found: paths.may_be_credential(found, call.scan.rules))
     hunted = [name for name in names if _KEY_NAMES.match(name)]
     if hunted and not negated and any(start in ("/", "/home", "/root", "~", "\x04", "/etc", "/srv", "/var") for start in starts):
         call.high("looks for files that hold keys", hunted[0])
@@ -100,6 +106,12 @@ def find(call: Call) -> Flow:
         if len(inner) > 1 and "{}" in inner[0]:
             call.high("runs every file it finds")
     return Flow("pipe", line=line if all(not is_unknown(start) for start in starts) else PATH)
+
+
+def found_by(name: str) -> str:
+    """Return what a lister prints for files of this name, as a word with holes."""
+    tail = name.rpartition("/")[2]
+    return "./" + PATH + ("" if tail.startswith("*") else "/") + re.sub(r"[*?]+", PATH, tail)
 
 
 @handles("fd")

@@ -5,6 +5,7 @@ import re
 from bot.messages import Risk
 from bot.safety import network
 from bot.safety.judge import Call, handles
+from bot.safety.programs.find import found_by
 from bot.safety.scan import Flow
 from bot.safety.words import NAME, NUM, PATH, is_literal, is_unknown
 
@@ -195,6 +196,9 @@ def revision(call: Call) -> Flow:
         return Flow("pipe", line=".")
     if call.has("--count"):
         return Flow("pipe", line=NUM, safe=True)
+    globs = [word for word in call.operands if "*" in word and is_literal(word)]
+    if call.verb == "ls-files" and len(globs) == 1 == len(call.operands):
+        return Flow("pipe", line=found_by(globs[0]))
     return Flow("pipe", line=NAME if call.verb in ("rev-parse", "describe", "rev-list") else PATH)
 
 

@@ -254,6 +254,10 @@ def tmux(call: Call) -> Flow:
         call.high("opens a terminal")
         return Flow("pipe")
     verb, *rest = words
+    if call.program == "screen":
+        if verb not in ("-ls", "-list", "-v", "--version"):
+            call.high("acts on terminal sessions")
+        return Flow("pipe")
     if verb in ("ls", "list-sessions", "list-windows", "lsw", "list-panes", "lsp", "-V", "has-session", "has", "info", "list-keys", "list-commands", "display-message"):
         if verb == "display-message" and any("#(" in word for word in rest):
             call.high("runs code given as text")
@@ -314,6 +318,16 @@ def nginx(call: Call) -> Flow:
         call.high(call.spec.reason)
     else:
         call.clear()
+    return Flow("pipe")
+
+
+@handles("apache", raw=True)
+def apache(call: Call) -> Flow:
+    if call.args in (["configtest"], ["status"], ["fullstatus"], ["-S"], ["-t"], ["-M"], ["-v"], ["-V"], ["-l"], ["-L"], ["-t", "-D", "DUMP_VHOSTS"]):
+        call.clear()
+    elif call.args == ["graceful"]:
+        call.clear()
+        call.medium("restarts a service")
     return Flow("pipe")
 
 

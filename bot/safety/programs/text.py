@@ -355,7 +355,7 @@ def grep(call: Call) -> Flow:
     for path in operands:
         if recursive:
             call.read_tree(path)
-        else:
+        elif not (listing and PATH in path):
             call.read(path)
     if recursive and not operands and call.stdin.kind == "none":
         call.read_tree(".")

@@ -149,21 +149,18 @@ class Evm:
         )
         return Signed(bytes(signed.raw_transaction), "0x" + bytes(signed.hash).hex(), nonce)
 
-    async def broadcast(self, transfer: Transfer) -> Fate:
+    async def broadcast(self, transfer: Transfer, *, first: bool) -> Fate:
         assert transfer.raw is not None
         answers = await self._nodes.ask_each("eth_sendRawTransaction", "0x" + transfer.raw.hex())
-        refusals = [answer for answer in answers if isinstance(answer, RpcError)]
         if any(isinstance(answer, str) or _knows(answer) for answer in answers):
             return Fate(TransferState.SENT)
+        # Also for "nonce too low": that is said of our own bytes, once mined, and of somebody else's.
         fate = await self.look_up(transfer)
         if fate.state is not TransferState.UNKNOWN:
             return fate
-        if len(refusals) == len(answers) and transfer.state is TransferState.SIGNED:
-            # Said by every node of bytes that none of them has. "Nonce too low" is look_up's to judge.
-            said = refusals[0].message
-            if not any("nonce too low" in refusal.message.lower() for refusal in refusals):
-                return Fate(TransferState.UNKNOWN, f"every node refuses it: {said}")
-        return Fate(TransferState.UNKNOWN, fate.error or str(answers[0]))
+        refused = all(isinstance(answer, RpcError) and answer.final for answer in answers)
+        state = TransferState.FAILED if first and refused else TransferState.UNKNOWN
+        return Fate(state, f"not taken by any node: {answers[0]}")
 
     async def look_up(self, transfer: Transfer) -> Fate:
         assert transfer.nonce is not None
@@ -208,7 +205,7 @@ class Evm:
         base = int(block.get("baseFeePerGas") or "0x0", 16)
         try:
             tip = int(await self._nodes.ask("eth_maxPriorityFeePerGas"), 16)
-        except (RpcError, ToolError):
+        except ToolError:
             tip = max(0, int(await self._nodes.ask("eth_gasPrice"), 16) - base)
         return base, tip
 

@@ -91,8 +91,12 @@ class Network(Protocol):
         """
         ...
 
-    async def broadcast(self, transfer: Transfer) -> Fate:
-        """Hand the stored bytes to the nodes; any number of times. SENT, UNKNOWN, or how it ended."""
+    async def broadcast(self, transfer: Transfer, *, first: bool) -> Fate:
+        """Hand the stored bytes to the nodes; any number of times. SENT, UNKNOWN, or how it ended.
+
+        Args:
+            first: They surely never left this machine, so that a refusal by every node means FAILED.
+        """
         ...
 
     async def look_up(self, transfer: Transfer) -> Fate:

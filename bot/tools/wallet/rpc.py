@@ -1,5 +1,6 @@
 """JSON-RPC over HTTP to one of several nodes of a chain."""
 
+import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -17,19 +18,24 @@ TRY_ANOTHER = {-32005, -32004, -32601, -32603, -32016, -32097}
 https://eips.ethereum.org/EIPS/eip-1474#error-codes"""
 
 
-class RpcError(Exception):
+class RpcError(ToolError):
     """A node understood the question and said no.
 
     Attributes:
-        code: JSON-RPC's; 3 is a revert.
+        number: JSON-RPC's code; 3 is a revert.
         data: What came with it; a revert's reason in hex, for one.
     """
 
-    def __init__(self, code: int, message: str, data: object = None) -> None:
-        super().__init__(message)
-        self.code = code
+    def __init__(self, number: int, message: str, data: object = None) -> None:
+        super().__init__("EINVAL", f"the node says: {message}")
+        self.number = number
         self.message = message
         self.data = data
+
+    @property
+    def final(self) -> bool:
+        """Whether it is about the question, and not the node's own trouble."""
+        return self.number not in TRY_ANOTHER
 
 
 class Node:
@@ -108,7 +114,7 @@ class Nodes:
                 await self._check(node)
                 return await node.ask(method, params)
             except RpcError as error:
-                if error.code not in TRY_ANOTHER:
+                if error.final:
                     raise
                 failures.append(ToolError("NetworkError", f"the node at {node.name} says: {error.message}"))
             except ToolError as error:
@@ -119,14 +125,15 @@ class Nodes:
 
     async def ask_each(self, method: str, *params: object) -> list[Any]:
         """Return what each node answers: its result, or the RpcError or ToolError instead of one."""
-        answers: list[Any] = []
-        for node in self._nodes:
+
+        async def ask(node: Node) -> Any:
             try:
                 await self._check(node)
-                answers.append(await node.ask(method, params))
-            except (RpcError, ToolError) as error:
-                answers.append(error)
-        return answers
+                return await node.ask(method, params)
+            except ToolError as error:
+                return error
+
+        return list(await asyncio.gather(*map(ask, self._nodes)))
 
     async def _check(self, node: Node) -> None:
         if node in self._checked:
