@@ -9,7 +9,7 @@ from pathlib import Path
 from bot import clock
 from bot.agent import guards
 from bot.agent.outcomes import Outcome, Paused, Replied, Stopped, Typing, Watch, ignore
-from bot.agent.prompt import Soul, fit, system_prompt
+from bot.agent.prompt import Soul, fit, forget_corrections, system_prompt
 from bot.agent.steps import Calls, Turn, to_its_end
 from bot.errors import LLMError, LLMMalformed, LLMRejected
 from bot.llm.base import LLMClient, LLMResponse, Prompt, TextDelta
@@ -231,7 +231,7 @@ class Agent:
     async def _ask(self, turn: Turn, tools: Sequence[ToolDefinition], window: int) -> LLMResponse:
         prompt = Prompt(
             system_prompt(self._soul.text(), user=self._user, work_dir=str(self._work_dir), nonce=turn.nonce),
-            fit(turn.transcript, window),
+            fit(forget_corrections(turn.transcript), window),
             tools,
             max_steps=self._limits.max_steps,
             language=self._language,

@@ -4,7 +4,7 @@ import platform
 from pathlib import Path
 
 from bot.errors import ConfigError
-from bot.messages import AssistantMessage, ToolResult, Transcript, UserMessage
+from bot.messages import AssistantMessage, Message, Notice, ToolResult, Transcript, UserMessage
 
 RULES = """\
 ## How you work here
@@ -63,6 +63,24 @@ def fit(transcript: Transcript, max_chars: int) -> Transcript:
                 break
             keep = index
     return transcript[keep:] if keep < len(transcript) else transcript
+
+
+def forget_corrections(transcript: Transcript) -> Transcript:
+    """Leave out format corrections that are over, with the replies they answered (requirement P10).
+
+    Only one that the model has not answered yet still says something; old ones would teach it the mistake.
+    """
+    kept: list[Message] = []
+    for index, message in enumerate(transcript):
+        if not is_correction(message) or index == len(transcript) - 1:
+            kept.append(message)
+        elif isinstance(before := kept[-1] if kept else None, AssistantMessage) and not before.tool_calls:
+            kept.pop()
+    return kept
+
+
+def is_correction(message: Message) -> bool:
+    return isinstance(message, Notice) and message.kind == "correction"
 
 
 def weight(message: object) -> int:

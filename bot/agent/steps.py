@@ -181,7 +181,7 @@ class Calls:
             elif moved_on and known is None:
                 refused.append(failed(call, "not_executed", say("en", "result_moved_on")))
             elif acting:
-                continue  # judged when that is over: what it writes is read, and it may move to another folder
+                continue  # judged when that is over: it may write what this reads, or move to another folder
             elif (judgement := self._judge(turn, call)).reads_only and known is None:
                 reading.append((call, judgement))
             elif known and known.status is Status.PENDING:

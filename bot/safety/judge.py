@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 from bot.messages import Risk
 from bot.safety import network, paths
 from bot.safety.rules import Option, Rules, Spec
-from bot.safety.words import ANY, GLOB, HOME, NAME, NUM, PATH, SPLIT, is_literal, is_unknown, may_be_option, show
+from bot.safety.words import (
+    ANY,
+    HOME,
+    NAME,
+    NUM,
+    PATH,
+    SPLIT,
+    is_literal,
+    show,
+)
 
 if TYPE_CHECKING:
     from bot.safety.scan import Flow, Scan
@@ -118,7 +127,9 @@ def judge(scan: "Scan", argv: Sequence[str], stdin: "Flow", source: str) -> "Flo
         scan.find(Risk.HIGH, "program name is computed at run time", source, "program.computed")
         return NOTHING
     if not _PLAIN_PROGRAM.fullmatch(program.replace(HOME, "~")):
-        sentence = "hidden or look-alike characters" if not program.isascii() else "a program name that is not plain"
+        sentence = (
+            "hidden or look-alike characters" if not program.isascii() else "a program name that is not plain"
+        )
         scan.find(Risk.HIGH, sentence, source, "program.name")
         return NOTHING
     name = program
@@ -136,7 +147,9 @@ def judge(scan: "Scan", argv: Sequence[str], stdin: "Flow", source: str) -> "Flo
     return judge_spec(scan, spec, name, args, stdin, source)
 
 
-_VERSIONED = re.compile(r"(python|pip|perl|ruby|php|node|lua|gcc|g\+\+|clang|java|llvm-\w+|postgres|psql)-?[0-9][0-9.]*")
+_VERSIONED = re.compile(
+    r"(python|pip|perl|ruby|php|node|lua|gcc|g\+\+|clang|java|llvm-\w+|postgres|psql)-?[0-9][0-9.]*"
+)
 
 
 def find_spec(rules: Rules, name: str) -> Spec | None:
@@ -158,8 +171,10 @@ def locate(scan: "Scan", program: str, args: Sequence[str], source: str) -> str 
     if any(spot in scan.written for spot in spots):
         scan.find(Risk.HIGH, "runs a file that this command has just written", source, "program.path")
         return None
-    inside = relative and HOME not in program and all(
-        not spot.startswith(("..", ANY, "/")) or scan.is_workspace(spot) for spot in spots
+    inside = (
+        relative
+        and HOME not in program
+        and all(not spot.startswith(("..", ANY, "/")) or scan.is_workspace(spot) for spot in spots)
     )
     if base in _SHELLS:
         scan.find(Risk.HIGH, "runs a program from an untrusted folder", source, "program.path")
@@ -227,7 +242,9 @@ def find_level(call: Call) -> None:
 def only_verbs(spec: Spec, args: Sequence[str]) -> bool:
     if not args:
         return True
-    return " ".join(args) in spec.verbs or (len(args) == 1 and any(verb.startswith(args[0] + " ") for verb in spec.verbs))
+    return " ".join(args) in spec.verbs or (
+        len(args) == 1 and any(verb.startswith(args[0] + " ") for verb in spec.verbs)
+    )
 
 
 def judge_verb(call: Call) -> "Flow":
@@ -238,7 +255,9 @@ def judge_verb(call: Call) -> "Flow":
     rest = parse_options(call, spec, args, until_operand=True)
     call.globals = list(call.options)
     if not rest:
-        if spec.verbless and not any(name in ("--version", "--help", "-h", "-V", "-v", "version", "help") for name, _ in call.options):
+        if spec.verbless and not any(
+            name in ("--version", "--help", "-h", "-V", "-v", "version", "help") for name, _ in call.options
+        ):
             call.find(spec.verbless, spec.reason or f"{call.program} without a sub-command")
         elif spec.handler and spec.handler not in RAW:
             return HANDLERS[spec.handler](call) or Flow("pipe")
@@ -323,10 +342,16 @@ def read_option(call: Call, spec: Spec, word: str, following: str | None) -> int
         return 0
     if word.startswith("--"):
         if not is_literal(name):
-            call.find(max(spec.danger, Risk.MEDIUM), f"an option of {call.program} is computed at run time", word)
+            call.find(
+                max(spec.danger, Risk.MEDIUM), f"an option of {call.program} is computed at run time", word
+            )
             return 0
         nearest = [other for other in spec.longs if other.startswith(name) and len(other) > 2]
-        worst = max((spec.longs[other] for other in nearest), key=lambda item: (item.risk, bool(item.role)), default=None)
+        worst = max(
+            (spec.longs[other] for other in nearest),
+            key=lambda item: (item.risk, bool(item.role)),
+            default=None,
+        )
         if worst is not None and (worst.risk or worst.role):
             use(call, nearest[0], worst, attached if equals else following, shown=word)
             return 1 if worst.takes == 1 and not equals else 0
@@ -414,7 +439,9 @@ def printed(call: Call) -> "Flow":
     """Return what the program prints, by its rules."""
     from bot.safety.scan import Flow
 
-    reads_files = [word for word, role in zip(call.operands, spread(call.spec.roles), strict=False) if role == "read"]
+    reads_files = [
+        word for word, role in zip(call.operands, spread(call.spec.roles), strict=False) if role == "read"
+    ]
     taints = frozenset(["data"]) if reads_files else call.stdin.taints
     match call.spec.output:
         case "number":

@@ -21,7 +21,11 @@ def is_local(host: str, scan: "Scan") -> bool:
     """Whether the host is this machine, or one the operator trusts as much."""
     name = host.lower().rstrip(".")
     rules = scan.rules
-    return name in rules.words("network", "loopback") or name.startswith("127.") and name.replace(".", "").isdigit()
+    return (
+        name in rules.words("network", "loopback")
+        or name.startswith("127.")
+        and name.replace(".", "").isdigit()
+    )
 
 
 def judge_host(scan: "Scan", host: str) -> bool:
@@ -52,7 +56,11 @@ def is_disguised_address(host: str) -> bool:
     if len(parts) in (2, 3, 4) and all(re.fullmatch(r"0x[0-9a-f]+|\d+", part) for part in parts):
         odd = any(part.startswith("0x") or (len(part) > 1 and part[0] == "0") for part in parts)
         return odd or len(parts) != 4 or parts[:2] == ["169", "254"]
-    return "169.254.169.254" in host or host.startswith("::ffff:") or host.endswith((".nip.io", ".sslip.io", ".xip.io"))
+    return (
+        "169.254.169.254" in host
+        or host.startswith("::ffff:")
+        or host.endswith((".nip.io", ".sslip.io", ".xip.io"))
+    )
 
 
 def judge_url(scan: "Scan", url: str) -> bool:
@@ -84,10 +92,14 @@ def judge_url(scan: "Scan", url: str) -> bool:
         if is_unknown(rest):
             scan.find(Risk.LOW, "asks this machine", show(url), "network.url")
         return True
-    if is_unknown(rest) or not is_literal(rest.replace("\x01", "").replace("\x02", "").replace("\x06", "").replace("\x05", "").replace("\x07", "")):
+    if is_unknown(rest) or not is_literal(
+        rest.replace("\x01", "").replace("\x06", "").replace("\x05", "").replace("\x07", "")
+    ):
         scan.find(Risk.HIGH, f"sends computed text to {show(host)}", show(url), "network.data")
     elif len(query or "") > LONGEST_QUERY * 3 or carries_data(rest):
-        scan.find(Risk.HIGH, f"an address long enough to carry data to {show(host)}", show(url), "network.data")
+        scan.find(
+            Risk.HIGH, f"an address long enough to carry data to {show(host)}", show(url), "network.data"
+        )
     elif len(query or "") > LONGEST_QUERY:
         scan.find(Risk.MEDIUM, f"a long question to {show(host)}", show(url), "network.data")
     return False

@@ -7,7 +7,22 @@ from typing import TYPE_CHECKING
 
 from bot.messages import Risk
 from bot.safety.rules import Rules
-from bot.safety.words import ANY, GLOB, HOLES, HOME, MARK, NAME, NUM, PATH, SET, SPLIT, STAR, is_literal, is_unknown, show
+from bot.safety.words import (
+    ANY,
+    GLOB,
+    HOLES,
+    HOME,
+    MARK,
+    NAME,
+    NUM,
+    PATH,
+    SET,
+    SPLIT,
+    STAR,
+    is_literal,
+    is_unknown,
+    show,
+)
 
 if TYPE_CHECKING:
     from bot.safety.scan import Scan
@@ -107,7 +122,9 @@ def settle(root: str, *parts: str) -> str:
 
 def is_credential(path: str, rules: Rules) -> bool:
     """Whether a canonical path without holes holds keys."""
-    return bool(path_pattern(rules, "credential").match(path)) and not path_pattern(rules, "public").match(path)
+    return bool(path_pattern(rules, "credential").match(path)) and not path_pattern(rules, "public").match(
+        path
+    )
 
 
 def is_own(path: str, rules: Rules) -> bool:
@@ -133,8 +150,14 @@ def may_be_credential(path: str, rules: Rules) -> Risk:
     pattern = as_regex(path)
     vague = not any(char not in HOLES for char in name) and not is_unknown(name)
     for sample in rules.words("paths", "samples"):
-        if pattern.match(sample) or (not path.startswith(("~", "/", ".")) and pattern.match(sample.lstrip("./~"))):
-            if vague and is_literal(folder) and not folder.startswith(("~", "/root", "/home", "/etc", "/proc", "/run")):
+        if pattern.match(sample) or (
+            not path.startswith(("~", "/", ".")) and pattern.match(sample.lstrip("./~"))
+        ):
+            if (
+                vague
+                and is_literal(folder)
+                and not folder.startswith(("~", "/root", "/home", "/etc", "/proc", "/run"))
+            ):
                 return Risk.MEDIUM
             if vague and PATH in path:
                 return Risk.MEDIUM
@@ -174,7 +197,9 @@ def judge_read(scan: "Scan", path: str) -> None:
         else:
             risk = may_be_credential(in_workspace(text, scan.start), rules)
             if risk:
-                sentence = "could read a credential file" if risk is Risk.HIGH else "reads files not named in full"
+                sentence = (
+                    "could read a credential file" if risk is Risk.HIGH else "reads files not named in full"
+                )
                 scan.find(risk, sentence, show(path), "paths.credential")
 
 
@@ -184,9 +209,19 @@ def judge_tree_read(scan: "Scan", path: str) -> None:
     for text in canonical(path, scan.folders):
         if not is_literal(text):
             continue
-        if text in ("/", "~", "/root", "/home", "/etc", "/proc", "/run", "/var", "/var/lib", "/etc/ssh", "/dev") or re.fullmatch(
-            r"/home/[^/]+|/proc/[^/]+", text
-        ):
+        if text in (
+            "/",
+            "~",
+            "/root",
+            "/home",
+            "/etc",
+            "/proc",
+            "/run",
+            "/var",
+            "/var/lib",
+            "/etc/ssh",
+            "/dev",
+        ) or re.fullmatch(r"/home/[^/]+|/proc/[^/]+", text):
             scan.find(Risk.HIGH, "reads a folder that holds credential files", show(path), "paths.credential")
         elif is_credential(text + "/x", scan.rules):
             scan.find(Risk.HIGH, "reads a credential file", show(path), "paths.credential")
@@ -211,14 +246,14 @@ def judge_write(scan: "Scan", path: str, *, verb: str = "writes") -> None:
                 scan.find(Risk.HIGH, f"{verb} the bot's own files", show(path), "paths.own")
                 continue
             text, real = in_workspace(text, scan.start), in_workspace(real, scan.start)
-            if path_pattern(rules, "temporary").match(text) and (
-                not moved or not is_protected(real, rules)
-            ):
+            if path_pattern(rules, "temporary").match(text) and (not moved or not is_protected(real, rules)):
                 scan.find(Risk.MEDIUM, f"{verb} a temporary file", show(path), "paths.temporary")
             elif is_protected(text, rules) or is_protected(real, rules):
                 scan.find(Risk.HIGH, f"{verb} a protected path", show(path), "paths.protected")
             elif text.startswith("../../.."):
-                scan.find(Risk.HIGH, f"{verb} a path outside the working directory", show(path), "paths.outside")
+                scan.find(
+                    Risk.HIGH, f"{verb} a path outside the working directory", show(path), "paths.outside"
+                )
             else:
                 scan.find(Risk.MEDIUM, f"{verb} {show(path)}", "", "paths.write")
             continue

@@ -51,7 +51,8 @@ LEVELS = {"low": Risk.LOW, "medium": Risk.MEDIUM, "high": Risk.HIGH}
 ROLES = frozenset("text list read write delete host url script command none".split())
 OUTPUTS = frozenset(["number", "name", "path", "pass", "network", "decoded", "any", "safe"])
 KEYS = frozenset(
-    "level reason options values medium high low read write list operands handler output least match verbs verb "
+    "level reason options values medium high low read write list operands handler output "
+    "least match verbs verb "
     "override verbless numbers before_verb".split()
 )
 SECTIONS = frozenset(["program", "paths", "environment", "network"])
@@ -154,7 +155,9 @@ def merge(files: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[dict[str, Any
     return programs, sections
 
 
-_HEADER = re.compile(r"^\[(program\.(?:\"([^\"]+)\"|([\w\-]+))|paths|environment|network)(?:\.[^\n]*)?\]$", re.MULTILINE)
+_HEADER = re.compile(
+    r"^\[(program\.(?:\"([^\"]+)\"|([\w\-]+))|paths|environment|network)(?:\.[^\n]*)?\]$", re.MULTILINE
+)
 
 
 class Shelf(Mapping[str, tuple[Mapping[str, Any], str]]):
@@ -281,7 +284,8 @@ def compile_table(table: Mapping[str, Any], rule: str, parent: Mapping[str, Any]
         ours, where, theirs, source = table["both"]
         name = rule.rpartition("program.")[2]
         return merge_specs(
-            compile_table(ours, f"{where}: program.{name}"), compile_table(theirs, f"{source}: program.{name}")
+            compile_table(ours, f"{where}: program.{name}"),
+            compile_table(theirs, f"{source}: program.{name}"),
         )
     if unknown := table.keys() - KEYS:
         raise ValueError(f"{rule}: unknown key {min(unknown)!r}")
@@ -362,7 +366,9 @@ def merge_specs(ours: Spec, theirs: Spec) -> Spec:
         both = dict(one)
         for name, option in two.items():
             if name not in both:
-                both[name] = option if ours.open or option.risk else Option(option.takes, Risk.HIGH, "unknown option")
+                both[name] = (
+                    option if ours.open or option.risk else Option(option.takes, Risk.HIGH, "unknown option")
+                )
             elif option.risk > both[name].risk:
                 both[name] = option
         return both

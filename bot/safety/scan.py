@@ -12,7 +12,20 @@ from bot.safety import judge, paths, tree, words
 from bot.safety.prescreen import screen
 from bot.safety.rules import Rules
 from bot.safety.verdict import Finding, Invocation
-from bot.safety.words import ANY, BRACKET, HOME, NAME, NUM, OPEN, PATH, SPLIT, STAR, is_literal, is_unknown, show
+from bot.safety.words import (
+    ANY,
+    BRACKET,
+    HOME,
+    NAME,
+    NUM,
+    OPEN,
+    PATH,
+    SPLIT,
+    STAR,
+    is_literal,
+    is_unknown,
+    show,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -296,7 +309,9 @@ class Scan:
                 after += rest
         if truncates or appends:
             words_of_body = tree.text(body).split() if body is not None else []
-            if words_of_body[:1] == ["yes"] or {"/dev/zero", "/dev/urandom", "/dev/random"} & set(words_of_body):
+            if words_of_body[:1] == ["yes"] or {"/dev/zero", "/dev/urandom", "/dev/random"} & set(
+                words_of_body
+            ):
                 self.find(Risk.HIGH, "fills the disk", source, "redirect.endless")
         if truncates and (body is None or is_silent(tree.text(body))):
             for path in truncates:
@@ -361,12 +376,22 @@ class Scan:
                     for word in fields:
                         allowed = r"-[grxaAlup]+" if name != "export" else r"-[p]"
                         if not re.fullmatch(allowed, word):
-                            self.find(Risk.HIGH, f"an option of {name} that changes how names are read", source, "shell.declare")
+                            self.find(
+                                Risk.HIGH,
+                                f"an option of {name} that changes how names are read",
+                                source,
+                                "shell.declare",
+                            )
                         elif "p" in word and plain:
-                            self.find(Risk.HIGH, "prints the environment (may hold keys)", source, "shell.declare")
-        if len(node.children) == 1 and name in ("export", "declare", "typeset", "readonly"):
-            self.find(Risk.HIGH, "prints the environment (may hold keys)", source, "shell.declare")
-        elif plain and len(node.children) == 2:
+                            self.find(
+                                Risk.HIGH, "prints the environment (may hold keys)", source, "shell.declare"
+                            )
+        if (
+            len(node.children) == 1
+            and name in ("export", "declare", "typeset", "readonly")
+            or plain
+            and len(node.children) == 2
+        ):
             self.find(Risk.HIGH, "prints the environment (may hold keys)", source, "shell.declare")
         return NOTHING
 
@@ -435,7 +460,9 @@ class Scan:
             if name == "IFS" and all(is_literal("".join(fields)) for fields in values):
                 if all(set("".join(fields)) <= set(" \t\n,:;|=/") for fields in values):
                     return
-            self.find(Risk.HIGH, f"changes which code runs later, through ${name}", source, "environment.dangerous")
+            self.find(
+                Risk.HIGH, f"changes which code runs later, through ${name}", source, "environment.dangerous"
+            )
         elif reading and matches(name, rules.words("environment", "secret")):
             self.find(Risk.MEDIUM, f"hands ${name} to programs", source, "environment.secret")
 
@@ -443,7 +470,9 @@ class Scan:
         """Judge `NAME=value` before a program."""
         name, _ = self.assign(node, exported=True)
         rules = self.rules
-        if matches(name, rules.words("environment", "harmless")) or name in rules.words("environment", "pagers"):
+        if matches(name, rules.words("environment", "harmless")) or name in rules.words(
+            "environment", "pagers"
+        ):
             return
         if not matches(name, rules.words("environment", "dangerous")):
             self.find(Risk.MEDIUM, f"sets ${name} for a program", tree.text(node), "environment.other")
@@ -467,9 +496,7 @@ class Scan:
             known = [(NUM,)]
         elif name == "0":
             known = [("bash",)]
-        elif name == "-":
-            known = [(NAME,)]
-        elif name in self.rules.words("environment", "names"):
+        elif name == "-" or name in self.rules.words("environment", "names"):
             known = [(NAME,)]
         elif name.isdigit() or name in "@*":
             return self.lookup_argument(name)
@@ -639,7 +666,10 @@ class Scan:
         """Return the values of adjacent pieces that make one word."""
         found: Values = [("",)]
         for child in node.children:
-            if child.type in ("word", "number", "extglob_pattern", "regex", "test_operator") and not child.children:
+            if (
+                child.type in ("word", "number", "extglob_pattern", "regex", "test_operator")
+                and not child.children
+            ):
                 pieces: Values = [(words.read_unquoted(tree.text(child)),)]
             elif not child.is_named:
                 pieces = [(words.read_unquoted(tree.text(child)),)]
@@ -687,7 +717,9 @@ class Scan:
         if quoted:
             if whole:
                 return values
-            return [fields if len(fields) == 1 else (" ".join(fields),) if fields else ("",) for fields in values]
+            return [
+                fields if len(fields) == 1 else (" ".join(fields),) if fields else ("",) for fields in values
+            ]
         out: Values = []
         for fields in values:
             done: list[str] = []
@@ -697,7 +729,9 @@ class Scan:
                     continue
                 word = word.replace(ANY, SPLIT)
                 if any(char in word for char in "*?["):
-                    word = words.mark_sets(word.replace("*", STAR).replace("?", words.MARK).replace("[", BRACKET))
+                    word = words.mark_sets(
+                        word.replace("*", STAR).replace("?", words.MARK).replace("[", BRACKET)
+                    )
                 done += word.split() if word.strip(" \t\n") != word or " " in word or "\n" in word else [word]
             out.append(tuple(word for word in done if word))
         return out
@@ -764,7 +798,7 @@ class Scan:
                     self.compute(child)
                 if whole:
                     return [(SPLIT,)]
-                literal = [fields for fields in self.lookup(name, node)]
+                literal = list(self.lookup(name, node))
                 if all(fields in ([NUM], (NAME,), (NUM,)) for fields in literal):
                     return literal
                 return [(ANY if quoted else SPLIT,)]
@@ -778,10 +812,14 @@ class Scan:
                     if child.type not in ("regex", "extglob_pattern"):
                         self.value(child, quoted=True)
                 if any(ch in source for ch in "&\\`"):
-                    self.find(Risk.HIGH, "text computed in a way that can't be followed", source, "words.expansion")
+                    self.find(
+                        Risk.HIGH, "text computed in a way that can't be followed", source, "words.expansion"
+                    )
                 return [(ANY if quoted else SPLIT,)]
             case _:
-                self.find(Risk.HIGH, "text computed in a way that can't be followed", source, "words.expansion")
+                self.find(
+                    Risk.HIGH, "text computed in a way that can't be followed", source, "words.expansion"
+                )
                 for child in rest:
                     self.value_inside(child)
                 return [(ANY if quoted else SPLIT,)]
@@ -833,7 +871,15 @@ class Scan:
             return
         if kind == "number" and not node.children:
             return
-        if kind in ("simple_expansion", "expansion", "command_substitution", "string", "concatenation", "number", "raw_string"):
+        if kind in (
+            "simple_expansion",
+            "expansion",
+            "command_substitution",
+            "string",
+            "concatenation",
+            "number",
+            "raw_string",
+        ):
             self.check_number(self.value(node), tree.text(node))
             return
         if kind == "variable_assignment":
@@ -855,15 +901,26 @@ class Scan:
         for fields in values:
             for word in fields:
                 if is_unknown(word) or PATH in word or "[" in word or "$" in word or "`" in word:
-                    self.find(Risk.HIGH, "evaluates text that is not known to be a number", source, "shell.arithmetic")
+                    self.find(
+                        Risk.HIGH,
+                        "evaluates text that is not known to be a number",
+                        source,
+                        "shell.arithmetic",
+                    )
                     return
                 if word and not re.fullmatch(r"[\s\w+\-*/%().\x01\x02]*", word):
-                    self.find(Risk.HIGH, "evaluates text that is not known to be a number", source, "shell.arithmetic")
+                    self.find(
+                        Risk.HIGH,
+                        "evaluates text that is not known to be a number",
+                        source,
+                        "shell.arithmetic",
+                    )
                     return
                 if word.isidentifier() and word in self.survey.assignments and word not in self.looking_up:
                     self.looking_up.add(word)
                     self.check_number(
-                        [value for item in self.survey.assignments[word] for value in self.assigned(item)], source
+                        [value for item in self.survey.assignments[word] for value in self.assigned(item)],
+                        source,
                     )
                     self.looking_up.discard(word)
 
@@ -889,7 +946,12 @@ class Scan:
             if operator == "<":
                 paths.judge_read(self, word)
                 null = word == "/dev/null"
-                flow = Flow("null" if null else "file", line=ANY, text=word, taints=frozenset() if null else frozenset(["data"]))
+                flow = Flow(
+                    "null" if null else "file",
+                    line=ANY,
+                    text=word,
+                    taints=frozenset() if null else frozenset(["data"]),
+                )
             elif operator in (">", ">>", ">|", "&>", "&>>", ">&"):
                 self.write(word)
                 if operator not in (">>", "&>>") and truncates is not None:
@@ -928,7 +990,14 @@ class Scan:
                     self.find(Risk.HIGH, "shell syntax that is not understood", source, "redirect.heredoc")
                 case _ if not child.is_named:
                     continue
-                case "pipeline" | "command" | "list" | "redirected_statement" | "subshell" | "compound_statement":
+                case (
+                    "pipeline"
+                    | "command"
+                    | "list"
+                    | "redirected_statement"
+                    | "subshell"
+                    | "compound_statement"
+                ):
                     after.append(child)
                 case "word" | "string" | "raw_string" | "number" | "concatenation":
                     extra.append(child)

@@ -7,10 +7,10 @@ node types, no errors, and a handful of guards on what lies between the tokens.
 import re
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+import tree_sitter
+import tree_sitter_bash
+from tree_sitter import Node, Parser
 
 DEEPEST = 60  # nested nodes; a person can't follow more, nor can our own recursion
 MOST_NODES = 4000
@@ -48,7 +48,9 @@ _BEFORE_COMMAND = b" \t\n;|&(){}!`<>"
 # Text that bash would run, where the grammar saw only text.
 _CODE = re.compile(rb"(?<!\\)(?:\\\\)*(?:`|\$[({\[])")
 _PROCESS = re.compile(rb"(?<!\\)(?:\\\\)*[<>]\(")
-_TEXT_LEAVES = frozenset(["word", "regex", "extglob_pattern", "string_content", "number", "heredoc_content", "test_operator"])
+_TEXT_LEAVES = frozenset(
+    ["word", "regex", "extglob_pattern", "string_content", "number", "heredoc_content", "test_operator"]
+)
 _IDENTIFIER = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*|[0-9]+")
 
 
@@ -63,12 +65,12 @@ class Assignment:
         scope: Byte range in which a later use certainly sees that the assignment ran.
     """
 
-    value: "Node | None"
+    value: Node | None
     kind: str
     start: int
     end: int
     scope: tuple[int, int]
-    values: "tuple[Node, ...]" = ()
+    values: tuple[Node, ...] = ()
 
 
 @dataclass(slots=True)
@@ -84,23 +86,20 @@ class Survey:
 
     problems: list[tuple[str, str]] = field(default_factory=list)
     assignments: dict[str, list[Assignment]] = field(default_factory=dict)
-    functions: "dict[str, list[Node]]" = field(default_factory=dict)
-    calls: "dict[str, list[Node]]" = field(default_factory=dict)
+    functions: dict[str, list[Node]] = field(default_factory=dict)
+    calls: dict[str, list[Node]] = field(default_factory=dict)
 
 
 @cache
-def shell_parser() -> "Parser":
-    import tree_sitter
-    import tree_sitter_bash
-
+def shell_parser() -> Parser:
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 
 
-def parse(data: bytes) -> "Node":
+def parse(data: bytes) -> Node:
     return shell_parser().parse(data).root_node
 
 
-def outline(node: "Node") -> str:
+def outline(node: Node) -> str:
     """Return the tree in one line, tokens left out: `(program (command (command_name) (word)))`."""
     parts: list[str] = []
     todo: list[Node | str] = [node]
@@ -115,11 +114,11 @@ def outline(node: "Node") -> str:
     return "".join(parts).strip()
 
 
-def text(node: "Node") -> str:
+def text(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
 
 
-def survey(root: "Node", data: bytes) -> Survey:
+def survey(root: Node, data: bytes) -> Survey:
     """Walk the tree once. When `problems` is not empty the rest must not be used."""
     walk = _Walk(data)
     if root.has_error:
@@ -149,7 +148,7 @@ class _Walk:
                 self.problem("the command could not be parsed for certain", gap.decode("utf-8", "replace"))
         self.covered = max(self.covered, start)
 
-    def visit(self, node: "Node", parent: "Node | None", depth: int) -> None:
+    def visit(self, node: Node, parent: Node | None, depth: int) -> None:
         self.nodes += 1
         if depth > DEEPEST or self.nodes > MOST_NODES:
             if self.nodes < MOST_NODES * 2:
@@ -165,11 +164,17 @@ class _Walk:
             if kind not in NODES:
                 self.problem("shell syntax that is not understood", text(node))
                 return
-            if kind in _STARTERS and start and self.data[start - 1] not in _BEFORE_COMMAND:
-                self.problem("the command could not be parsed for certain", text(node))
-            elif kind in _CLOSERS and end < len(self.data) and self.data[end] not in _AFTER_COMMAND:
-                self.problem("the command could not be parsed for certain", text(node))
-            elif kind == "comment" and start and self.data[start - 1] not in _BEFORE_COMMENT:
+            if (
+                kind in _STARTERS
+                and start
+                and self.data[start - 1] not in _BEFORE_COMMAND
+                or kind in _CLOSERS
+                and end < len(self.data)
+                and self.data[end] not in _AFTER_COMMAND
+                or kind == "comment"
+                and start
+                and self.data[start - 1] not in _BEFORE_COMMENT
+            ):
                 self.problem("the command could not be parsed for certain", text(node))
         elif kind == ";;" and (parent is None or parent.type != "case_item"):
             self.problem("the command could not be parsed", ";;")
@@ -193,7 +198,7 @@ class _Walk:
         if loose:
             self.covered = max(self.covered, end)
 
-    def check_leaf(self, node: "Node", kind: str, start: int, end: int, parent: "Node | None") -> None:
+    def check_leaf(self, node: Node, kind: str, start: int, end: int, parent: Node | None) -> None:
         data = self.data
         if kind in _TEXT_LEAVES and (
             _CODE.search(data, start, end) or (kind != "string_content" and _PROCESS.search(data, start, end))
@@ -208,11 +213,11 @@ class _Walk:
                 if before in (b")", b"`") or not inside:
                     self.problem("words glued together can't be read for certain", text(node))
 
-    def on_command_name(self, node: "Node", parent: "Node | None") -> None:
+    def on_command_name(self, node: Node, parent: Node | None) -> None:
         if len(node.children) > 1:
             self.problem("program name is computed at run time", text(node))
 
-    def on_command(self, node: "Node", parent: "Node | None") -> None:
+    def on_command(self, node: Node, parent: Node | None) -> None:
         end = -1
         for child in node.children:
             # Two words that touch are one word to bash.
@@ -225,7 +230,17 @@ class _Walk:
             return
         program = text(name)
         self.found.calls.setdefault(program, []).append(node)
-        if program in ("read", "mapfile", "readarray", "getopts", "printf", "wait", "select", "export", "local"):
+        if program in (
+            "read",
+            "mapfile",
+            "readarray",
+            "getopts",
+            "printf",
+            "wait",
+            "select",
+            "export",
+            "local",
+        ):
             for child in node.children:
                 if child.type in ("word", "concatenation", "string", "raw_string"):
                     plain = text(child).strip("\"'").partition("=")[0]
@@ -235,12 +250,12 @@ class _Walk:
             for match in re.finditer(r"[A-Za-z_]\w*", text(node)[3:]):
                 self.add(match[0], Assignment(None, "any", node.start_byte, node.end_byte, scope(node)))
 
-    def on_declaration_command(self, node: "Node", parent: "Node | None") -> None:
+    def on_declaration_command(self, node: Node, parent: Node | None) -> None:
         for child in node.children:
             if child.type == "variable_name":
                 self.add(text(child), Assignment(None, "any", node.start_byte, node.end_byte, (0, 0)))
 
-    def on_variable_assignment(self, node: "Node", parent: "Node | None") -> None:
+    def on_variable_assignment(self, node: Node, parent: Node | None) -> None:
         name = node.child_by_field_name("name")
         value = node.child_by_field_name("value")
         if name is None:
@@ -258,7 +273,7 @@ class _Walk:
             kind = "more" if kind == "array" else "any"
         self.add(text(name), Assignment(value, kind, node.start_byte, node.end_byte, scope(node)))
 
-    def on_for_statement(self, node: "Node", parent: "Node | None") -> None:
+    def on_for_statement(self, node: Node, parent: Node | None) -> None:
         name = node.child_by_field_name("variable")
         body = node.child_by_field_name("body")
         if name is None or body is None:
@@ -267,34 +282,40 @@ class _Walk:
         kind = "loop" if node.children[0].type == "for" and values else "any"
         self.add(
             text(name),
-            Assignment(None, kind, node.start_byte, body.start_byte, (body.start_byte, body.end_byte), values),
+            Assignment(
+                None, kind, node.start_byte, body.start_byte, (body.start_byte, body.end_byte), values
+            ),
         )
 
-    def on_expansion(self, node: "Node", parent: "Node | None") -> None:
+    def on_expansion(self, node: Node, parent: Node | None) -> None:
         kinds = [child.type for child in node.children]
         if ":=" in kinds or "=" in kinds:
             for child in node.children:
                 if child.type == "variable_name":
                     self.add(text(child), Assignment(None, "any", node.start_byte, node.end_byte, (0, 0)))
 
-    def on_function_definition(self, node: "Node", parent: "Node | None") -> None:
+    def on_function_definition(self, node: Node, parent: Node | None) -> None:
         name = node.child_by_field_name("name")
         if name is not None:
             self.found.functions.setdefault(text(name), []).append(node)
 
-    def on_test_command(self, node: "Node", parent: "Node | None") -> None:
+    def on_test_command(self, node: Node, parent: Node | None) -> None:
         start = node.start_byte
-        if self.data[start : start + 2] == b"[[" and self.data[start + 2 : start + 3] not in (b" ", b"\t", b"\n"):
+        if self.data[start : start + 2] == b"[[" and self.data[start + 2 : start + 3] not in (
+            b" ",
+            b"\t",
+            b"\n",
+        ):
             self.problem("the command could not be parsed for certain", text(node))
 
-    def on_arithmetic_expansion(self, node: "Node", parent: "Node | None") -> None:
+    def on_arithmetic_expansion(self, node: Node, parent: Node | None) -> None:
         self.check_parentheses(node)
 
-    def on_compound_statement(self, node: "Node", parent: "Node | None") -> None:
+    def on_compound_statement(self, node: Node, parent: Node | None) -> None:
         if node.children[0].type == "((":
             self.check_parentheses(node)
 
-    def check_parentheses(self, node: "Node") -> None:
+    def check_parentheses(self, node: Node) -> None:
         """Where the parentheses don't match, bash reads `$((` as a command in a subshell in a substitution."""
         open_ones = 0
         content = text(node)
@@ -307,18 +328,20 @@ class _Walk:
                 return
         self.problem("the command could not be parsed for certain", content)
 
-    def on_postfix_expression(self, node: "Node", parent: "Node | None") -> None:
+    def on_postfix_expression(self, node: Node, parent: Node | None) -> None:
         self.count(node)
 
-    def on_binary_expression(self, node: "Node", parent: "Node | None") -> None:
-        if any(child.type.endswith("=") and child.type not in ("==", "!=", "<=", ">=") for child in node.children):
+    def on_binary_expression(self, node: Node, parent: Node | None) -> None:
+        if any(
+            child.type.endswith("=") and child.type not in ("==", "!=", "<=", ">=") for child in node.children
+        ):
             self.count(node)
 
-    def on_unary_expression(self, node: "Node", parent: "Node | None") -> None:
+    def on_unary_expression(self, node: Node, parent: Node | None) -> None:
         if any(child.type in ("++", "--") for child in node.children):
             self.count(node)
 
-    def count(self, node: "Node") -> None:
+    def count(self, node: Node) -> None:
         for child in node.children:
             if child.type in ("variable_name", "word"):
                 self.add(text(child), Assignment(None, "number", node.start_byte, node.end_byte, (0, 0)))
@@ -328,11 +351,11 @@ class _Walk:
         self.found.assignments.setdefault(name, []).append(assignment)
 
 
-def _nothing(node: "Node", parent: "Node | None") -> None:
+def _nothing(node: Node, parent: Node | None) -> None:
     return None
 
 
-def scope(node: "Node") -> tuple[int, int]:
+def scope(node: Node) -> tuple[int, int]:
     """Return the byte range in which what follows `node` certainly sees that it ran."""
     inner = node
     parent = node.parent
@@ -351,9 +374,10 @@ def scope(node: "Node") -> tuple[int, int]:
                 ):
                     parent = parent.parent
                 return parent.start_byte, parent.end_byte
-        elif kind in ("program", "variable_assignments", "redirected_statement", "declaration_command"):
-            pass
-        elif kind == "compound_statement":
+        elif (
+            kind in ("program", "variable_assignments", "redirected_statement", "declaration_command")
+            or kind == "compound_statement"
+        ):
             pass
         else:
             return parent.start_byte, parent.end_byte

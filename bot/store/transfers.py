@@ -126,7 +126,6 @@ class Transfers(Protocol):
         tx_hash: str,
         nonce: int | None,
         valid_until: int | None,
-        fee_ceiling: int,
         at: float,
         limit: DayLimit,
     ) -> Transfer | None:

@@ -32,7 +32,7 @@ from tests.store.check import check
 
 HERE = Conversation(7)
 ALICE = 7
-SECRET = "the-very-secret-value-0123"  # noqa: S105
+SECRET = "the-very-secret-value-0123"
 Wire = Literal["openai", "anthropic", "text"]
 WIRES: tuple[Wire, ...] = ("openai", "anthropic", "text")
 AskWhere = Callable[[Conversation, int | None], Sequence[Conversation]]

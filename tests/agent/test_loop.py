@@ -7,7 +7,7 @@ import pytest
 
 from bot.agent import Limits, Paused, Replied, Stopped, Typing
 from bot.demo.model_server import ModelRequest, Reply, ScriptedCall, call
-from bot.messages import AssistantMessage, Notice, ToolCall, Usage, UserMessage
+from bot.messages import AssistantMessage, Conversation, Notice, ToolCall, Usage, UserMessage
 from bot.store.base import StoredUpdate
 from tests.agent.conftest import ALICE, HERE, SECRET, WIRES, Build, Wire, eventually, in_flight
 
@@ -252,11 +252,8 @@ async def test_after_three_corrections_the_person_gets_a_plain_end(house: Build)
     assert "could not write a valid tool call" in outcome.reason
     assert "• echo one: ok" in outcome.reason
     assert len(here.model.requests) == 5
-    assert [n.split("]")[0][-6:] for n in corrections(await here.transcript())] == [
-        "1 of 3",
-        "2 of 3",
-        "3 of 3",
-    ]
+    told = [request.last_user_text for request in list(here.model.requests)[2:]]
+    assert [n for n, text in enumerate(told, 1) if f"attempt {n} of 3" in text] == [1, 2, 3]
     assert here.violations() == []
 
 
@@ -288,11 +285,6 @@ async def test_a_call_before_a_broken_one_runs_once(house: Build) -> None:
     assert "must not be sent again: note" in told
     assert "noted first" in told
     assert here.violations() == []
-
-
-def corrections(transcript: object) -> list[str]:
-    assert isinstance(transcript, list)
-    return [m.text for m in transcript if isinstance(m, Notice) and m.kind == "correction"]
 
 
 # ── going in circles (L6) ──────────────────────────────────────────────────────────────────────────────
@@ -403,7 +395,7 @@ async def test_a_day_ends_when_its_tokens_are_used_up_and_begins_again(house: Bu
     ids=["auth", "quota", "model", "bad request", "too long"],
 )
 async def test_a_refusal_of_the_provider_is_put_into_words(house: Build, reply: Reply, said: str) -> None:
-    here = await house(lambda request: reply if len(here.model.requests) < 3 else Reply("Back."))
+    here = await house(lambda request: reply)
 
     outcome = await here.hear("hi")
 
@@ -507,6 +499,38 @@ async def test_stopping_kills_what_runs_and_closes_every_call(house: Build) -> N
     assert await here.hear("hello?") == Replied("What now?")
     assert "stopped this turn" in str(here.model.requests[-1].messages)
     assert here.violations() == []
+
+
+async def test_whenever_a_turn_is_stopped_its_history_stays_whole(house: Build) -> None:
+    def script(request: ModelRequest) -> Reply:
+        notes = [call("note", text="a"), call("note", text="b"), call("publish", text="c")]
+        return Reply("Done.") if request.results else Reply("", notes)
+
+    here = await house(script)
+    for moment in range(60):
+        there = Conversation(1000 + moment)
+        async with in_flight(here.agent.hear(there, UserMessage("go", ALICE))):
+            await asyncio.sleep(0.002 + moment * 0.0005)
+        await here.agent.stop(there)
+
+    assert here.violations() == []
+    assert await here.store.open_conversations() == []
+    assert await here.store.pending_approvals() == []
+
+
+async def test_whenever_a_turn_runs_out_of_time_its_history_stays_whole(house: Build) -> None:
+    def script(request: ModelRequest) -> Reply:
+        notes = [call("note", text="a"), call("note", text="b")]
+        return Reply("Done.") if request.results else Reply("", notes)
+
+    here = await house(script)
+    for moment in range(60):
+        here.limits = Limits(turn_timeout=0.002 + moment * 0.0005)
+        await here.restart()
+        await here.agent.hear(Conversation(1000 + moment), UserMessage("go", ALICE))
+
+    assert here.violations() == []
+    assert await here.store.open_conversations() == []
 
 
 async def test_stopping_cancels_open_questions(house: Build) -> None:
@@ -622,7 +646,7 @@ async def test_conversations_do_not_wait_for_each_other(house: Build) -> None:
     async with in_flight(here.hear("slow")):
         await eventually(lambda: len(here.model.requests) == 1)
 
-        outcome = await asyncio.wait_for(here.agent.hear(type(HERE)(8), UserMessage("fast", 8)), timeout=2)
+        outcome = await asyncio.wait_for(here.agent.hear(Conversation(8), UserMessage("fast", 8)), timeout=2)
 
     assert outcome == Replied("fast")
 

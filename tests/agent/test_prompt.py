@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.agent.prompt import Soul, fit, system_prompt, weight
+from bot.agent.prompt import Soul, fit, forget_corrections, system_prompt, weight
 from bot.errors import ConfigError
 from bot.messages import AssistantMessage, Message, Notice, ToolCall, ToolResult, UserMessage
 
@@ -151,3 +151,31 @@ def test_arguments_and_results_count() -> None:
     assert weight(AssistantMessage("hi", (ToolCall("t", {"text": "x" * 900}),))) > short + 900
     assert weight(ToolResult("c", "y" * 900)) > 900
     assert weight(Notice("z" * 900, "loop")) > 900
+
+
+WRONG = AssistantMessage("", follow_up=Notice("mend it", "correction"))
+MEND = Notice("mend it", "correction")
+
+
+def test_a_correction_that_worked_is_forgotten_with_the_reply_it_answered() -> None:
+    right = AssistantMessage("", (ToolCall("f", {}, "c1"),))
+
+    left = forget_corrections([UserMessage("go"), WRONG, MEND, right, ToolResult("c1", "ok")])
+
+    assert left == [UserMessage("go"), right, ToolResult("c1", "ok")]
+
+
+def test_of_corrections_that_did_not_work_only_the_last_is_sent() -> None:
+    left = forget_corrections([UserMessage("go"), WRONG, MEND, WRONG, MEND])
+
+    assert left == [UserMessage("go"), WRONG, MEND]
+
+
+def test_calls_that_stood_before_the_mistake_stay_with_their_results() -> None:
+    half = AssistantMessage("", (ToolCall("f", {}, "c1"),), follow_up=MEND)
+
+    done = AssistantMessage("done")
+
+    left = forget_corrections([UserMessage("go"), half, ToolResult("c1", "ok"), MEND, done])
+
+    assert left == [UserMessage("go"), half, ToolResult("c1", "ok"), done]

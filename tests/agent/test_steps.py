@@ -88,7 +88,6 @@ async def test_the_model_gets_one_result_a_call_in_call_order(house: Build, wire
     calls = [
         call("note", text="n", seconds=0.1),
         call("look", seconds=0.1, mark="l"),
-        call("nothing_like_it"),
         call("note"),
         call("look", seconds=0.0, mark="m"),
     ]
@@ -97,16 +96,7 @@ async def test_the_model_gets_one_result_a_call_in_call_order(house: Build, wire
     await here.hear("go")
 
     text = str(here.model.requests[1].body)
-    marks = ["noted n", "looked l", "UnknownTool", "InvalidArgs", "looked m"]
-    if wire == "text":
-        marks = [
-            "noted n",
-            "looked l",
-            "InvalidArgs",
-            "looked m",
-        ]  # an unknown name ends a text reply's calls
-        assert "nothing_like_it" in text
-        return
+    marks = ["noted n", "looked l", "InvalidArgs", "looked m"]
     assert sorted(marks, key=text.index) == marks
     assert here.violations() == []
 
@@ -391,9 +381,9 @@ async def test_a_call_changed_after_its_approval_does_not_run(house: Build) -> N
     [approval] = await here.ask()
     await here.decide(approval)
     with closing(sqlite3.connect(here.folder / "kai.db")) as db, db:
-        db.execute(
-            "UPDATE messages SET body = replace(body, 'harmless', 'terrible') WHERE kind = 'assistant'"
-        )
+        for (guard,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            db.execute(f"DROP TRIGGER {guard}")
+        db.execute("UPDATE messages SET body = replace(body, 'harmless', 'terrible')")
 
     outcome = await here.advance()
 

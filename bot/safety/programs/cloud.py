@@ -35,7 +35,9 @@ def cloud(call: Call) -> Flow:
     # The first word names what is asked about, unless it is all there is.
     deciding = [word for word in (asked[1:] or asked) if _READING.match(word) or _CHANGING.match(word)]
     reading = bool(deciding) and _READING.match(deciding[0]) is not None
-    secret = any(_SECRET.search(word) for word in asked) or (call.program == "heroku" and asked[:1] == ["config"])
+    secret = any(_SECRET.search(word) for word in asked) or (
+        call.program == "heroku" and asked[:1] == ["config"]
+    )
     if call.args in (["--version"], ["version"], ["--help"], ["help"]):
         call.clear()
     elif call.program in ("aws", "az", "gcloud") and len(asked) < 2:
@@ -48,7 +50,11 @@ def cloud(call: Call) -> Flow:
                 "--with-decryption", "--cli-input-json", "--reveal", "--show-secrets", "--impersonate-service-account",
             ):  # fmt: skip
                 call.high("reads a local file or keys for the cloud", word)
-    if call.program in ("gsutil", "s3cmd", "mc", "b2") and asked[:1] and asked[0] not in ("ls", "du", "stat", "info", "version"):
+    if (
+        call.program in ("gsutil", "s3cmd", "mc", "b2")
+        and asked[:1]
+        and asked[0] not in ("ls", "du", "stat", "info", "version")
+    ):
         call.high("copies files to or from another machine")
     return Flow("pipe", taints=frozenset(["network"]))
 
@@ -73,9 +79,16 @@ def money(call: Call) -> Flow:
     if (verbs and _WALLET_READS.match(verbs[0]) or call.args in (["--version"], ["-V"])) and not any(
         re.match(r"(?i)--?(?:private-key|keypair|mnemonic|password|k\b|live)", word) for word in options
     ):
-        if not any(re.search(r"(?i)create|send|refund|cancel|update|delete|capture", word) for word in verbs[:3]):
+        if not any(
+            re.search(r"(?i)create|send|refund|cancel|update|delete|capture", word) for word in verbs[:3]
+        ):
             call.clear()
-    elif verbs[1:2] and call.program == "stripe" and verbs[1] in ("list", "retrieve") and "--live" not in options:
+    elif (
+        verbs[1:2]
+        and call.program == "stripe"
+        and verbs[1] in ("list", "retrieve")
+        and "--live" not in options
+    ):
         call.clear()
     return Flow("pipe", taints=frozenset(["network"]))
 
@@ -84,7 +97,9 @@ def money(call: Call) -> Flow:
 def gpg(call: Call) -> Flow:
     """Keys that are public, and signatures of others, may be looked at."""
     plain = [word for word in call.args if word.startswith("-")]
-    allowed = re.compile(r"--(?:list-keys|list-public-keys|list-sigs|check-sigs|fingerprint|verify|version|keyid-format=?\w*|with-colons|batch|list-packets|dry-run|help)\Z|-k\Z")
+    allowed = re.compile(
+        r"--(?:list-keys|list-public-keys|list-sigs|check-sigs|fingerprint|verify|version|keyid-format=?\w*|with-colons|batch|list-packets|dry-run|help)\Z|-k\Z"
+    )
     if plain and all(allowed.match(word) for word in plain):
         call.clear()
         for word in call.args:
@@ -100,6 +115,10 @@ def gpg(call: Call) -> Flow:
 def ssh_keygen(call: Call) -> Flow:
     """`-l` and `-F` look at fingerprints."""
     words = call.args
-    if words and re.fullmatch(r"-[lv]+[lvE]?[f]?|-F|-lf", words[0]) and not any(re.match(r"-[A-Za-z]*[RNpytbCDKsTcAHkIMYi]", word) for word in words):
+    if (
+        words
+        and re.fullmatch(r"-[lv]+[lvE]?[f]?|-F|-lf", words[0])
+        and not any(re.match(r"-[A-Za-z]*[RNpytbCDKsTcAHkIMYi]", word) for word in words)
+    ):
         call.clear()
     return Flow("pipe")

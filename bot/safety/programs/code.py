@@ -9,7 +9,9 @@ from bot.safety.scan import Flow
 from bot.safety.words import NAME, is_literal, is_unknown
 
 _MODULES_LOW = frozenset(["json.tool", "this", "platform", "sysconfig", "tokenize", "ast", "calendar"])
-_MODULES_MEDIUM = frozenset(["venv", "compileall", "py_compile", "build", "ensurepip", "zipfile", "tarfile", "pydoc", "cProfile"])
+_MODULES_MEDIUM = frozenset(
+    ["venv", "compileall", "py_compile", "build", "ensurepip", "zipfile", "tarfile", "pydoc", "cProfile"]
+)
 
 
 @handles("python", raw=True)
@@ -50,19 +52,28 @@ def from_input(call: Call) -> None:
 
 
 _MANAGE_HIGH = frozenset(
-    "flush shell shell_plus dbshell sqlflush createsuperuser changepassword loaddata dumpdata reset_db sendtestemail runscript clearsessions remove_stale_contenttypes".split()
+    (
+        "flush shell tinker runner console c dbconsole db shell_plus dbshell sqlflush "
+        "createsuperuser changepassword loaddata dumpdata reset_db sendtestemail runscript "
+        "clearsessions remove_stale_contenttypes"
+    ).split()
 )
 
 
 def script(call: Call, path: str, args: list[str]) -> Flow:
     run_script(call, path)
     name = path.rpartition("/")[2]
-    if name == "manage.py" and args and args[0] in _MANAGE_HIGH:
-        call.high("changes or shows the data of the application", args[0])
+    if name in ("manage.py", "artisan", "console", "rails", "rake") and args:
+        if args[0] in _MANAGE_HIGH or (args[0] != "migrate" and _TASKS.match(args[0])):
+            call.high("changes or shows the data of the application", args[0])
     if name == "manage.py" and args[:1] == ["runserver"] and any("0.0.0.0" in word for word in args):  # noqa: S104
         call.high("opens a port to the network")
     for word in args:
-        if is_literal(word) and ("/" in word or word.startswith((".", "~", "\x04"))) and not word.startswith("-"):
+        if (
+            is_literal(word)
+            and ("/" in word or word.startswith((".", "~", "\x04")))
+            and not word.startswith("-")
+        ):
             call.read(word)
     return Flow("pipe")
 
@@ -104,7 +115,12 @@ def run_module(call: Call, module: str, args: list[str]) -> Flow:
     return Flow("pipe")
 
 
-_PYTHON_TOOLS = frozenset("pip pytest mypy ruff black flake8 isort pylint coverage tox nox pyright bandit pre_commit poetry uv pipx twine".split())
+_PYTHON_TOOLS = frozenset(
+    (
+        "pip pytest mypy ruff black flake8 isort pylint coverage tox nox pyright bandit "
+        "pre_commit poetry uv pipx twine"
+    ).split()
+)
 
 
 @handles("interpreter", raw=True)
@@ -129,8 +145,18 @@ def interpreter(call: Call) -> Flow:
 @handles("install")
 def install(call: Call) -> Flow:
     """Package managers: what comes from an index is medium, what comes from an address high."""
+    for name, value in call.options:
+        if name in ("-r", "--requirement", "-c", "--constraint") and value and "://" in value:
+            call.high("installs code from an address or a file", value)
     for word in call.operands:
-        if re.search(r"://|^git\+|^git@|\.whl\Z|\.deb\Z|\.rpm\Z|\.apk\Z|\.tgz\Z|\.tar\.gz\Z|\.snap\Z|@http", word) or "/" in word and not word.startswith("@") and call.program in ("npm", "pnpm", "yarn", "bun"):
+        if (
+            re.search(
+                r"://|^git\+|^git@|\.whl\Z|\.deb\Z|\.rpm\Z|\.apk\Z|\.tgz\Z|\.tar\.gz\Z|\.snap\Z|@http", word
+            )
+            or "/" in word
+            and not word.startswith("@")
+            and call.program in ("npm", "pnpm", "yarn", "bun")
+        ):
             call.high("installs code from an address or a file", word)
         elif is_unknown(word):
             call.high("installs what is computed at run time", word)
@@ -151,7 +177,13 @@ def go(call: Call) -> Flow:
 def serve(call: Call) -> Flow:
     """Development servers: on this machine only, medium; for everybody, high."""
     words = " ".join(call.args)
-    if re.search(r"0\.0\.0\.0|--host(?:\s|=|$)(?!127|localhost)|\[::\]", words):  # noqa: S104
+    if (
+        call.program in ("rails", "artisan")
+        and call.args
+        and (call.args[0] in _MANAGE_HIGH or _TASKS.match(call.args[0]))
+    ):
+        call.high("changes or shows the data of the application", call.args[0])
+    if re.search(r"0\.0\.0\.0|--host(?:\s|=|$)(?!127|localhost)|\[::\]", words):
         call.high("opens a port to the network")
     return Flow("pipe")
 
@@ -159,7 +191,18 @@ def serve(call: Call) -> Flow:
 @handles("version-only", raw=True)
 def version_only(call: Call) -> Flow:
     """Programs that only say their version without a question."""
-    if call.args not in (["--version"], ["-version"], ["version"], ["-V"], ["-v"], ["--help"], ["-h"], ["-help"], ["-vV"], ["-dumpversion"]):
+    if call.args not in (
+        ["--version"],
+        ["-version"],
+        ["version"],
+        ["-V"],
+        ["-v"],
+        ["--help"],
+        ["-h"],
+        ["-help"],
+        ["-vV"],
+        ["-dumpversion"],
+    ):
         call.high(call.spec.reason or f"{call.program} runs or changes code")
     return Flow("pipe", line=NAME)
 

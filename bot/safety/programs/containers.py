@@ -21,7 +21,15 @@ def run(call: Call) -> Flow:
         elif name in ("-p", "--publish"):
             if not re.match(r"(?:127\.0\.0\.1|localhost|\[::1\]):", value):
                 call.high("opens a port to the network", value)
-        elif name in ("--pid", "--net", "--network", "--ipc", "--uts", "--userns", "--cgroupns") and value in ("host",):
+        elif name in (
+            "--pid",
+            "--net",
+            "--network",
+            "--ipc",
+            "--uts",
+            "--userns",
+            "--cgroupns",
+        ) and value in ("host",):
             call.high("gives a container the machine itself", f"{name}={value}")
         elif name in ("--env-file",):
             call.read(value)
@@ -59,13 +67,19 @@ def inside(call: Call, argv: list[str]) -> None:
     call.run(argv, NOTHING)
     call.scan.folders[:] = folders
     unknown = [
-        index for index, finding in enumerate(call.scan.findings) if index >= before and finding.rule == "program.unknown"
+        index
+        for index, finding in enumerate(call.scan.findings)
+        if index >= before and finding.rule == "program.unknown"
     ]
     if unknown:
         # An unknown program in a container of its own is no more than a script of the project.
         for index in reversed(unknown):
             del call.scan.findings[index]
-        call.find(Risk.HIGH if call.verb.endswith("exec") else Risk.MEDIUM, "runs an unknown program in a container", argv[0])
+        call.find(
+            Risk.HIGH if call.verb.endswith("exec") else Risk.MEDIUM,
+            "runs an unknown program in a container",
+            argv[0],
+        )
 
 
 @handles("docker-exec")
@@ -73,7 +87,11 @@ def execute(call: Call) -> Flow:
     if len(call.rest) < 2:
         call.high("runs a program in a container")
         return Flow("pipe")
-    if call.has("--privileged") or call.has("-u", "--user") and (call.value("-u", "--user") or "").split(":")[0] in ("root", "0"):
+    if (
+        call.has("--privileged")
+        or call.has("-u", "--user")
+        and (call.value("-u", "--user") or "").split(":")[0] in ("root", "0")
+    ):
         call.high("runs as another user in a container")
     inside(call, call.rest[1:])
     return Flow("pipe")
@@ -120,7 +138,10 @@ def compose(call: Call) -> Flow:
     return Flow("pipe")
 
 
-_SECRET_KINDS = re.compile(r"(?:^|,)(?:secrets?|sealedsecrets?|externalsecrets?|all|certificatesigningrequests?)(?:[./,]|\Z)", re.IGNORECASE)
+_SECRET_KINDS = re.compile(
+    r"(?:^|,)(?:secrets?|sealedsecrets?|externalsecrets?|all|certificatesigningrequests?)(?:[./,]|\Z)",
+    re.IGNORECASE,
+)
 
 
 @handles("kubectl-get")

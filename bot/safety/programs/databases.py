@@ -7,7 +7,9 @@ from bot.safety.judge import Call, handles, parse_options
 from bot.safety.scan import Flow
 from bot.safety.words import is_unknown, show
 
-_READS = re.compile(r"(?is)\A\s*(?:select|show|explain|describe|desc|with|values|table|pragma|use|analyze\s+select|help|status|set\s+(?:search_path|statement_timeout|names|time\s*zone))\b")
+_READS = re.compile(
+    r"(?is)\A\s*(?:select|show|explain|describe|desc|with|values|table|pragma|use|analyze\s+select|help|status|set\s+(?:search_path|statement_timeout|names|time\s*zone))\b"
+)
 _WRITES = re.compile(
     r"(?i)\b(?:insert|update|delete|drop|truncate|alter|create|grant|revoke|replace|merge|upsert|rename|vacuum|reindex|cluster|refresh|attach|detach|"
     r"copy|load|import|call|exec|execute|do|lock|kill|shutdown|flush|purge|reset|set|handler|install|uninstall|optimize|repair|analyze|"
@@ -18,13 +20,19 @@ _DESTROYS = re.compile(
     r"create\s+(?:\w+\s+)*(?:user|role|function|procedure|extension|trigger|server|subscription|database)|identified|password)\b"
 )
 _DANGER = re.compile(
-    r"(?i)\b(?:into\s+(?:out|dump)file|(?<!insert )(?<!replace )(?<!merge )into\s+\w+|program|pg_read_\w+|pg_ls_\w+|pg_stat_file|pg_write_\w+|lo_\w+|dblink\w*|pg_terminate_backend|"
+    r"(?i)\b(?:into\s+(?:out|dump)file|(?<!insert )(?<!replace )(?<!merge )into\s+\w+|program|"
+    r"pg_read_\w+|pg_ls_\w+|pg_stat_file|pg_write_\w+|lo_\w+|dblink\w*|pg_terminate_backend|"
     r"pg_cancel_backend|pg_reload_conf|pg_rotate_logfile|pg_switch_wal|pg_promote|setval|nextval|set_config|pg_advisory_\w+|query_to_xml\w*|"
     r"load_file|load_extension|writefile|readfile|edit|fts3_tokenizer|sys_exec|sys_eval|xp_\w+|sp_\w+|openrowset|sleep|benchmark|pg_sleep\w*|"
     r"pg_shadow|pg_authid|pg_user_mapping\w*|mysql\.user|user_password|passwd|password\w*|for\s+update|for\s+share)\b"
 )
-_PG_META = re.compile(r"\\(?:d[A-Za-z+]*|l\+?|conninfo|x|timing|encoding|z|sf\+?|sv\+?|pset\b.*|a|t|dx|q|\?|h)(?:\s+[\w.*\"+]*)*\s*\Z")
-_SQLITE_META = re.compile(r"\.(?:tables|schema|fullschema|databases|indexes|indices|headers?|mode|width|dbinfo|show|timer|nullvalue|help|quit|exit|eqp|separator|version|stats)(?:\s+[\w*%.\"' ]*)?\s*\Z")
+_PG_META = re.compile(
+    r"\\(?:d[A-Za-z+]*|l\+?|conninfo|x|timing|encoding|z|sf\+?|sv\+?|pset\b.*|a|t|dx|q|\?|h)(?:\s+[\w.*\"+]*)*\s*\Z"
+)
+_SQLITE_META = re.compile(
+    r"\.(?:tables|schema|fullschema|databases|indexes|indices|headers?|mode|width|dbinfo|show|"
+    r"timer|nullvalue|help|quit|exit|eqp|separator|version|stats)(?:\s+[\w*%.\"' ]*)?\s*\Z"
+)
 
 
 def strip_sql(text: str) -> str | None:
@@ -67,7 +75,9 @@ def judge_sql(call: Call, text: str, *, small: bool = False) -> None:
         return
     for statement in re.split(r";|\\g\b|\\G", plain):
         # EXPLAIN ANALYZE runs what it explains.
-        statement = re.sub(r"(?i)\A\s*explain\s+(?:\([^)]*\)\s*|(?:analyze|verbose)\s+)*", "", statement).strip()
+        statement = re.sub(
+            r"(?i)\A\s*explain\s+(?:\([^)]*\)\s*|(?:analyze|verbose)\s+)*", "", statement
+        ).strip()
         if not statement:
             continue
         meta = _SQLITE_META if small else _PG_META
@@ -81,7 +91,9 @@ def judge_sql(call: Call, text: str, *, small: bool = False) -> None:
             call.high("uses a database function that reads files, keys or sessions", statement)
         elif small and re.match(r"(?i)pragma\b.*=", statement):
             call.medium("changes or deletes database data", statement)
-        elif _READS.match(statement) and not _WRITES.search(re.sub(r"(?i)\A\s*(?:set|show create|show|use)\b", "", statement)):
+        elif _READS.match(statement) and not _WRITES.search(
+            re.sub(r"(?i)\A\s*(?:set|show create|show|use)\b", "", statement)
+        ):
             continue
         elif small and not _DESTROYS.search(statement):
             call.medium("changes or deletes database data", statement)
@@ -151,7 +163,10 @@ _REDIS_READS = frozenset(
     command memory slowlog latency object randomkey getrange bitcount pfcount geopos geodist echo cluster pubsub hello""".split()
 )
 _REDIS_WRITES = frozenset(
-    "set setex setnx psetex incr decr incrby decrby append hset hsetnx hincrby lpush rpush sadd zadd zincrby expire persist pexpire mset publish xadd touch getset".split()
+    (
+        "set setex setnx psetex incr decr incrby decrby append hset hsetnx hincrby lpush rpush "
+        "sadd zadd zincrby expire persist pexpire mset publish xadd touch getset"
+    ).split()
 )
 
 
@@ -160,7 +175,17 @@ def redis(call: Call) -> Flow:
     parse_options(call, call.spec, call.args)
     words = [word.lower() for word in call.operands]
     if not words:
-        if not call.has("--scan", "--stat", "--latency", "--bigkeys", "--memkeys", "--hotkeys", "-v", "--version", "--help"):
+        if not call.has(
+            "--scan",
+            "--stat",
+            "--latency",
+            "--bigkeys",
+            "--memkeys",
+            "--hotkeys",
+            "-v",
+            "--version",
+            "--help",
+        ):
             call.high("runs commands from its input")
         return Flow("pipe")
     verb = words[0]
@@ -195,6 +220,14 @@ def mongo(call: Call) -> Flow:
         toArray|explain|adminCommand)\((?:[^()`;=]|ISODate\("[^"]*"\))*\))+|rs\.status\(\)|show\s+(?:dbs|databases|collections))\)?\s*;?\s*""",
         text,
     )
-    if read is None or "$where" in text or "$function" in text or "$out" in text or re.search(r"adminCommand\((?!\s*[{\"']\s*[\"']?(?:ping|listDatabases|serverStatus|replSetGetStatus))", text):
+    if (
+        read is None
+        or "$where" in text
+        or "$function" in text
+        or "$out" in text
+        or re.search(
+            r"adminCommand\((?!\s*[{\"']\s*[\"']?(?:ping|listDatabases|serverStatus|replSetGetStatus))", text
+        )
+    ):
         call.high("runs code in the database", show(text))
     return Flow("pipe", taints=frozenset(["data"]))

@@ -53,6 +53,8 @@ def copy(call: Call) -> Flow:
             call.read_tree(source)
         else:
             call.read(source)
+        if call.program == "mv" and target.startswith("/dev/"):
+            call.high("deletes files by moving them away", source)
         if source == "/dev/null":
             call.high("empties a file", target)
         if is_literal(source) and is_literal(target):
@@ -95,16 +97,16 @@ def change_mode(call: Call) -> Flow:
         mode = None
     # `chmod -x file`: a mode that looks like an option.
     for name, _ in call.options:
-        if re.fullmatch(r"-[rwxXst]", name):
-            if mode is not None:
-                operands.insert(0, mode)
-                mode = None
+        if re.fullmatch(r"-[rwxXst]", name) and mode is not None:
+            operands.insert(0, mode)
+            mode = None
     if mode is not None:
         judge_mode(call, mode)
     for path in operands:
         call.write(path, "changes the mode of")
         if call.has("-R", "--recursive") and any(
-            spot.count("/") <= 1 and not spot.startswith("./") for spot in paths.canonical(path, call.scan.folders)
+            spot.count("/") <= 1 and not spot.startswith("./")
+            for spot in paths.canonical(path, call.scan.folders)
         ):
             call.high("changes the mode of a whole tree", path)
     if call.has("-R", "--recursive"):
@@ -136,7 +138,19 @@ def dd(call: Call) -> Flow:
                 call.read(value)
         elif name == "of":
             call.write(value, "overwrites")
-        elif name not in ("bs", "count", "skip", "seek", "conv", "status", "ibs", "obs", "iflag", "oflag", "cbs"):
+        elif name not in (
+            "bs",
+            "count",
+            "skip",
+            "seek",
+            "conv",
+            "status",
+            "ibs",
+            "obs",
+            "iflag",
+            "oflag",
+            "cbs",
+        ):
             call.high("an operand of dd that is not understood", word)
     if not any(word.startswith("count=") for word in call.args) and any(
         word in ("if=/dev/zero", "if=/dev/urandom", "if=/dev/random") for word in call.args
@@ -161,7 +175,9 @@ def tee(call: Call) -> Flow:
         call.clear()
     for path in call.operands:
         call.write(path)
-    return Flow("pipe", line=call.stdin.line, text=call.stdin.text, taints=call.stdin.taints, safe=call.stdin.safe)
+    return Flow(
+        "pipe", line=call.stdin.line, text=call.stdin.text, taints=call.stdin.taints, safe=call.stdin.safe
+    )
 
 
 @handles("edit")

@@ -90,7 +90,11 @@ def find(call: Call) -> Flow:
         lines = [found_by(name) for name in names]
         line = max(lines, key=lambda found: paths.may_be_credential(found, call.scan.rules))
     hunted = [name for name in names if _KEY_NAMES.match(name)]
-    if hunted and not negated and any(start in ("/", "/home", "/root", "~", "\x04", "/etc", "/srv", "/var") for start in starts):
+    if (
+        hunted
+        and not negated
+        and any(start in ("/", "/home", "/root", "~", "\x04", "/etc", "/srv", "/var") for start in starts)
+    ):
         call.high("looks for files that hold keys", hunted[0])
     for action, inner in actions:
         if not inner:
@@ -120,5 +124,3 @@ def fd(call: Call) -> Flow:
         if name in ("-x", "--exec", "-X", "--exec-batch") and value:
             call.high("runs a program for every file it finds")
     return Flow("pipe", line=PATH)
-
-

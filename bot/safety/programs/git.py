@@ -82,7 +82,17 @@ def config(call: Call) -> Flow:
         return Flow("pipe")
     if words[:1] == ["list"]:
         return Flow("pipe")
-    if call.has("--get", "--get-all", "--get-regexp", "-l", "--list", "--get-urlmatch", "--name-only", "--show-origin", "--show-scope"):
+    if call.has(
+        "--get",
+        "--get-all",
+        "--get-regexp",
+        "-l",
+        "--list",
+        "--get-urlmatch",
+        "--name-only",
+        "--show-origin",
+        "--show-scope",
+    ):
         if any(re.search(r"(?i)password|token|credential|extraheader", word) for word in words):
             call.high("reads a credential file")
         if len(words) <= 2:
@@ -91,7 +101,16 @@ def config(call: Call) -> Flow:
         call.high("changes git's settings for everything")
     if words[:1] == ["set"]:
         words.pop(0)
-    if len(words) == 1 and not call.has("--unset", "--unset-all", "--remove-section", "--rename-section", "-e", "--edit", "--add", "--replace-all"):
+    if len(words) == 1 and not call.has(
+        "--unset",
+        "--unset-all",
+        "--remove-section",
+        "--rename-section",
+        "-e",
+        "--edit",
+        "--add",
+        "--replace-all",
+    ):
         if re.search(r"(?i)password|token|credential|extraheader", words[0]):
             call.high("reads a credential file")
         return Flow("pipe")
@@ -114,14 +133,36 @@ _LIST_OPTIONS = (
 @handles("git-branch")
 def branch(call: Call) -> Flow:
     """branch and tag: without names, or with a listing option, they list."""
-    listing = call.has("--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at", "--show-current")
+    listing = call.has(
+        "--list",
+        "-l",
+        "--contains",
+        "--no-contains",
+        "--merged",
+        "--no-merged",
+        "--points-at",
+        "--show-current",
+    )
     if call.program == "git" and call.verb == "tag" and call.has("-n"):
         listing = True
     if call.has("-D", "-M", "-C", "-f", "--force"):
         call.high("deletes or replaces a branch")
     elif call.has("-d", "--delete"):
-        call.medium("deletes a branch that is merged") if call.verb == "branch" else call.medium("deletes a tag")
-    elif call.has("-m", "--move", "-c", "--copy", "-u", "--set-upstream-to", "--unset-upstream", "--edit-description", "-t", "--track"):
+        call.medium("deletes a branch that is merged") if call.verb == "branch" else call.medium(
+            "deletes a tag"
+        )
+    elif call.has(
+        "-m",
+        "--move",
+        "-c",
+        "--copy",
+        "-u",
+        "--set-upstream-to",
+        "--unset-upstream",
+        "--edit-description",
+        "-t",
+        "--track",
+    ):
         call.medium("changes a branch")
     elif call.operands and not listing:
         call.medium(f"makes a {call.verb}")
@@ -155,11 +196,16 @@ def checkout(call: Call) -> Flow:
     if call.has("-f", "--force", "-B", "-C", "--discard-changes"):
         call.high("throws away changes that are not committed")
     dashes = "--" in call.args
-    if dashes and call.args.index("--") < len(call.args) - 1:
-        call.high("throws away changes that are not committed")
-    elif any(word in (".", "./", ":/") or "/" in word and re.search(r"\.\w{1,5}\Z", word) for word in call.operands):
-        call.high("throws away changes that are not committed")
-    elif len(call.operands) > 1 and not call.has("-b", "--track", "-t"):
+    if (
+        dashes
+        and call.args.index("--") < len(call.args) - 1
+        or any(
+            word in (".", "./", ":/") or "/" in word and re.search(r"\.\w{1,5}\Z", word)
+            for word in call.operands
+        )
+        or len(call.operands) > 1
+        and not call.has("-b", "--track", "-t")
+    ):
         call.high("throws away changes that are not committed")
     call.medium("changes the work tree")
     return Flow("pipe")
@@ -222,9 +268,9 @@ def gh_api(call: Call) -> Flow:
     method = (call.value("-X", "--method") or "GET").upper()
     if method != "GET":
         call.high(f"asks GitHub to change something ({method})")
-    elif call.has("-f", "-F", "--field", "--raw-field", "--input"):
-        call.high("sends data to GitHub")
-    elif any("graphql" in word for word in call.operands):
+    elif call.has("-f", "-F", "--field", "--raw-field", "--input") or any(
+        "graphql" in word for word in call.operands
+    ):
         call.high("sends data to GitHub")
     elif any(is_unknown(word) for word in call.operands):
         call.high("asks GitHub for an address computed at run time")

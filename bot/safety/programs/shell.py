@@ -57,7 +57,9 @@ def print_formatted(call: Call) -> Flow:
     if words and words[0] in ("%s", "%s\\n", "%d", "%d\\n"):
         body = "\n".join(words[1:])
         return Flow("pipe", line=words[1] if len(words) == 2 else ANY, text=body)
-    return Flow("pipe", taints=frozenset(["decoded"]) if "\\x" in " ".join(words) or "%b" in words else frozenset())
+    return Flow(
+        "pipe", taints=frozenset(["decoded"]) if "\\x" in " ".join(words) or "%b" in words else frozenset()
+    )
 
 
 @handles("read")
@@ -96,9 +98,7 @@ def set_options(call: Call) -> Flow:
             name = next(words, "")
             if name not in _SET_NAMES:
                 call.high("changes how the shell reads what follows")
-        elif word[:1] in "-+" and not _SET.fullmatch(word):
-            call.high("changes how the shell reads what follows")
-        elif may_be_option(word):
+        elif word[:1] in "-+" and not _SET.fullmatch(word) or may_be_option(word):
             call.high("changes how the shell reads what follows")
     return NOTHING
 
@@ -247,7 +247,7 @@ def shell(call: Call) -> Flow:
 def run_script(call: Call, path: str) -> None:
     """Judge running a file of code: the project's own is medium, anything else high."""
     scan = call.scan
-    if path.startswith("/dev/fd/") or path == "-" or path.startswith(("/dev/stdin", "/proc/")):
+    if path.startswith(("/dev/fd/", "/dev/stdin", "/proc/")) or path == "-":
         taint = "code fetched from the network" if "network" in call.stdin.taints else "code given as text"
         call.high("runs " + taint)
         return
@@ -368,7 +368,9 @@ _HARMLESS_SWITCHES = frozenset("nullglob globstar failglob nocasematch checkwins
 
 @handles("shopt", raw=True)
 def switches(call: Call) -> Flow:
-    if call.args and not all(word in ("-s", "-u", "-q", "-p") or word in _HARMLESS_SWITCHES for word in call.args):
+    if call.args and not all(
+        word in ("-s", "-u", "-q", "-p") or word in _HARMLESS_SWITCHES for word in call.args
+    ):
         call.high("changes how the shell reads what follows")
     return NOTHING
 

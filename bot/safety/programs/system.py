@@ -45,7 +45,22 @@ def kill(call: Call) -> Flow:
     signal = signal.upper().removeprefix("SIG")
     if signal == "0":
         return Flow("pipe")
-    if signal not in ("TERM", "15", "HUP", "1", "INT", "2", "USR1", "10", "USR2", "12", "CONT", "18", "QUIT", "3"):
+    if signal not in (
+        "TERM",
+        "15",
+        "HUP",
+        "1",
+        "INT",
+        "2",
+        "USR1",
+        "10",
+        "USR2",
+        "12",
+        "CONT",
+        "18",
+        "QUIT",
+        "3",
+    ):
         call.high("ends a process by force")
     for target in targets:
         if target in (NUM, NAME) or re.fullmatch(r"[2-9]|[1-9]\d+", target) or re.fullmatch(r"%\d+", target):
@@ -70,11 +85,16 @@ def ip(call: Call) -> Flow:
     words = words[1:]
     if words and is_literal(words[0]):
         verb = words[0]
-        if verb == "monitor" or any("show".startswith(verb) or "list".startswith(verb) or verb in ("lst", "get", "help") for _ in [0]):
+        if verb == "monitor" or any(
+            "show".startswith(verb) or "list".startswith(verb) or verb in ("lst", "get", "help") for _ in [0]
+        ):
             if verb in ("s",):
                 call.high("changes the network")
             return Flow("pipe")
-        if verb in ("dev", "via", "to", "table", "up", "vrf", "scope", "proto", "type", "default", "match") and len(words) <= 4:
+        if (
+            verb in ("dev", "via", "to", "table", "up", "vrf", "scope", "proto", "type", "default", "match")
+            and len(words) <= 4
+        ):
             return Flow("pipe")
         call.high("changes the network")
     elif words:
@@ -84,7 +104,9 @@ def ip(call: Call) -> Flow:
 
 @handles("ifconfig", raw=True)
 def ifconfig(call: Call) -> Flow:
-    if [word for word in call.args if not word.startswith("-")][1:] or any(is_unknown(word) for word in call.args):
+    if [word for word in call.args if not word.startswith("-")][1:] or any(
+        is_unknown(word) for word in call.args
+    ):
         call.high("changes the network")
     return Flow("pipe")
 
@@ -99,11 +121,16 @@ def sysctl(call: Call) -> Flow:
 
 @handles("mount", raw=True)
 def mount(call: Call) -> Flow:
-    if any(not re.fullmatch(r"-[lvhV]+|--show-labels|--version|--help|-t|[a-z0-9,.]+", word) for word in call.args):
-        call.high("changes what is mounted")
-    elif any(not word.startswith("-") for word in call.args) and "-t" not in call.args:
-        call.high("changes what is mounted")
-    elif call.args.count("-t") and len([word for word in call.args if not word.startswith("-")]) > 1:
+    if (
+        any(
+            not re.fullmatch(r"-[lvhV]+|--show-labels|--version|--help|-t|[a-z0-9,.]+", word)
+            for word in call.args
+        )
+        or any(not word.startswith("-") for word in call.args)
+        and "-t" not in call.args
+        or call.args.count("-t")
+        and len([word for word in call.args if not word.startswith("-")]) > 1
+    ):
         call.high("changes what is mounted")
     return Flow("pipe")
 
@@ -129,11 +156,23 @@ def at(call: Call) -> Flow:
 @handles("iptables", raw=True)
 def iptables(call: Call) -> Flow:
     text = list(call.args)
-    listing = any(re.fullmatch(r"-[nvxw]*[LS][nvxw]*|--list|--list-rules|-V|--version", word) for word in text)
-    changing = any(
-        re.match(r"-[AIDRFXNPEZC](?:\Z|[a-z])|--(?:append|insert|delete|replace|flush|new|policy|zero|rename)", word) for word in text
+    listing = any(
+        re.fullmatch(r"-[nvxw]*[LS][nvxw]*|--list|--list-rules|-V|--version", word) for word in text
     )
-    if not listing or changing or any(is_unknown(word) for word in text) or "--modprobe" in " ".join(text) or any(word.startswith("-M") for word in text):
+    changing = any(
+        re.match(
+            r"-[AIDRFXNPEZC](?:\Z|[a-z])|--(?:append|insert|delete|replace|flush|new|policy|zero|rename)",
+            word,
+        )
+        for word in text
+    )
+    if (
+        not listing
+        or changing
+        or any(is_unknown(word) for word in text)
+        or "--modprobe" in " ".join(text)
+        or any(word.startswith("-M") for word in text)
+    ):
         call.high("changes firewall rules")
     return Flow("pipe")
 
@@ -157,11 +196,24 @@ def is_own_service(call: Call, unit: str) -> bool:
 def systemctl(call: Call) -> Flow:
     """Units: the bot's own is never touched without a question."""
     for unit in call.operands:
-        if is_unknown(unit) or any(char in HOLES for char in unit) and not is_literal(unit) and NAME not in unit:
+        if (
+            is_unknown(unit)
+            or any(char in HOLES for char in unit)
+            and not is_literal(unit)
+            and NAME not in unit
+        ):
             call.high("acts on a service whose name is computed at run time", unit)
+        elif re.match(
+            r"(?:reboot|poweroff|halt|rescue|emergency|kexec|shutdown|exit|hibernate|suspend|ctrl-alt-del)\.target\Z",
+            unit,
+        ):
+            call.high("stops or restarts the machine", unit)
         elif is_own_service(call, unit):
             call.high("acts on the service that runs this bot", unit)
-        elif re.match(r"(?:sshd?|network\w*|systemd-\w+|firewalld|ufw|nftables|iptables|dbus|cron|fail2ban|NetworkManager|auditd|docker|containerd)(?:\.\w+)?\Z", unit):
+        elif re.match(
+            r"(?:sshd?|network\w*|systemd-\w+|firewalld|ufw|nftables|iptables|dbus|cron|fail2ban|NetworkManager|auditd|docker|containerd)(?:\.\w+)?\Z",
+            unit,
+        ):
             call.high("acts on a service that the server needs to be reached or kept safe", unit)
     return Flow("pipe")
 
@@ -180,7 +232,11 @@ def systemctl_show(call: Call) -> Flow:
 @handles("service", raw=True)
 def service(call: Call) -> Flow:
     words = [word for word in call.args if is_literal(word)]
-    if call.args in (["--status-all"], ["--version"], ["--help"]) or words[1:] == ["status"] and len(call.args) == 2:
+    if (
+        call.args in (["--status-all"], ["--version"], ["--help"])
+        or words[1:] == ["status"]
+        and len(call.args) == 2
+    ):
         return Flow("pipe")
     if len(call.args) == 2 and words[1:] in (["restart"], ["reload"], ["start"]):
         call.operands = words[:1]
@@ -204,7 +260,10 @@ def supervisor(call: Call) -> Flow:
 @handles("hostname", raw=True)
 def hostname(call: Call) -> Flow:
     for word in call.args:
-        if not re.fullmatch(r"-[fIisdAy]+|--(?:fqdn|all-ip-addresses|ip-address|short|domain|long|version|help|all-fqdns)", word):
+        if not re.fullmatch(
+            r"-[fIisdAy]+|--(?:fqdn|all-ip-addresses|ip-address|short|domain|long|version|help|all-fqdns)",
+            word,
+        ):
             call.high("changes the name of this machine", word)
     return Flow("pipe", line=NAME)
 
@@ -213,15 +272,20 @@ def hostname(call: Call) -> Flow:
 def ps(call: Call) -> Flow:
     """`ps e` prints the environment of every process."""
     for word in call.args:
-        if not word.startswith("-") and re.fullmatch(r"[A-Za-z]*e[A-Za-z]*", word) and re.fullmatch(r"[aAcefghHjlLmnNrsStTuUvVwxXZ]+", word):
-            if call.args.index(word) == 0 or call.args[0] not in ("-o", "-C", "-u", "-U", "-p", "--sort"):
-                previous = call.args[call.args.index(word) - 1] if call.args.index(word) else ""
-                if not re.fullmatch(r"-[A-Za-z]*[oCuUpgGtN]|--\w+", previous):
-                    call.high("prints the environment of processes (may hold keys)", word)
+        if (
+            not word.startswith("-")
+            and re.fullmatch(r"[A-Za-z]*e[A-Za-z]*", word)
+            and re.fullmatch(r"[aAcefghHjlLmnNrsStTuUvVwxXZ]+", word)
+        ) and (call.args.index(word) == 0 or call.args[0] not in ("-o", "-C", "-u", "-U", "-p", "--sort")):
+            previous = call.args[call.args.index(word) - 1] if call.args.index(word) else ""
+            if not re.fullmatch(r"-[A-Za-z]*[oCuUpgGtN]|--\w+", previous):
+                call.high("prints the environment of processes (may hold keys)", word)
     if any(re.search(r"\benviron\b", word) for word in call.args):
         call.high("prints the environment of processes (may hold keys)")
     options = [value or "" for name, value in call.options if name in ("-o", "--format")]
-    if options and all(re.fullmatch(r"(?:pid|ppid|rss|vsz|pcpu|pmem|nlwp|uid)=?", value) for value in options):
+    if options and all(
+        re.fullmatch(r"(?:pid|ppid|rss|vsz|pcpu|pmem|nlwp|uid)=?", value) for value in options
+    ):
         return Flow("pipe", line=NUM, safe=True)
     return Flow("pipe")
 
@@ -258,7 +322,21 @@ def tmux(call: Call) -> Flow:
         if verb not in ("-ls", "-list", "-v", "--version"):
             call.high("acts on terminal sessions")
         return Flow("pipe")
-    if verb in ("ls", "list-sessions", "list-windows", "lsw", "list-panes", "lsp", "-V", "has-session", "has", "info", "list-keys", "list-commands", "display-message"):
+    if verb in (
+        "ls",
+        "list-sessions",
+        "list-windows",
+        "lsw",
+        "list-panes",
+        "lsp",
+        "-V",
+        "has-session",
+        "has",
+        "info",
+        "list-keys",
+        "list-commands",
+        "display-message",
+    ):
         if verb == "display-message" and any("#(" in word for word in rest):
             call.high("runs code given as text")
         return Flow("pipe")
@@ -323,7 +401,19 @@ def nginx(call: Call) -> Flow:
 
 @handles("apache", raw=True)
 def apache(call: Call) -> Flow:
-    if call.args in (["configtest"], ["status"], ["fullstatus"], ["-S"], ["-t"], ["-M"], ["-v"], ["-V"], ["-l"], ["-L"], ["-t", "-D", "DUMP_VHOSTS"]):
+    if call.args in (
+        ["configtest"],
+        ["status"],
+        ["fullstatus"],
+        ["-S"],
+        ["-t"],
+        ["-M"],
+        ["-v"],
+        ["-V"],
+        ["-l"],
+        ["-L"],
+        ["-t", "-D", "DUMP_VHOSTS"],
+    ):
         call.clear()
     elif call.args == ["graceful"]:
         call.clear()
@@ -348,6 +438,8 @@ def logrotate(call: Call) -> Flow:
 
 @handles("swapon", raw=True)
 def swapon(call: Call) -> Flow:
-    if call.args and all(re.fullmatch(r"--(?:show|noheadings|raw|bytes)(?:=[\w,]+)?|-s", word) for word in call.args):
+    if call.args and all(
+        re.fullmatch(r"--(?:show|noheadings|raw|bytes)(?:=[\w,]+)?|-s", word) for word in call.args
+    ):
         call.clear()
     return Flow("pipe")

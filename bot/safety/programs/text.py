@@ -172,7 +172,9 @@ def read_sed(script: str) -> list[tuple[Risk, str, str]]:
             if at < end and script[at] == "w":
                 line_end = script.find("\n", at)
                 line_end = end if line_end < 0 else line_end
-                found.append((Risk.LOW, "writes a file named in the script", script[at + 1 : line_end].strip()))
+                found.append(
+                    (Risk.LOW, "writes a file named in the script", script[at + 1 : line_end].strip())
+                )
                 at = line_end
         elif command in "wW":
             line_end = script.find("\n", at)
@@ -229,7 +231,10 @@ _AWK_TOKEN = re.compile(
 )
 _AWK_REGEX = re.compile(r"/(?:\\.|\[\]?(?:\\.|\[:\w+:\]|[^\]\n])*\]|[^/\\\[\n])+/")
 _AWK_WORDS = frozenset(
-    "print printf if else while for do in return delete next nextfile exit function func case switch default break continue getline".split()
+    (
+        "print printf if else while for do in return delete next nextfile exit function func "
+        "case switch default break continue getline"
+    ).split()
 )
 
 
@@ -242,7 +247,8 @@ def read_awk(script: str) -> list[str]:
     depth = print_depth = 0
     while at < len(script):
         if script[at] == "/" and not (
-            previous in (")", "]", "$") or (previous and (previous[-1].isalnum() or previous[-1] in "_\"."))
+            previous in (")", "]", "$")
+            or (previous and (previous[-1].isalnum() or previous[-1] in '_".'))
             and previous not in _AWK_WORDS
         ):
             match = _AWK_REGEX.match(script, at)
@@ -336,7 +342,8 @@ def yq(call: Call) -> Flow:
 
 
 _HUNTING = re.compile(
-    r"PRIVATE KEY|AKIA|aws_secret|secret_access|(?<![\w.])(?:password|passwd|secret|api_?key|apikey|token|credentials?)s?\s*(?:[=:]|$|\\\||\|)",
+    r"PRIVATE KEY|AKIA|aws_secret|secret_access|(?<![\w.])(?:password|passwd|secret|api_?key|"
+    r"apikey|token|credentials?)s?\s*(?:[=:]|$|\\\||\|)",
     re.IGNORECASE,
 )
 
@@ -351,7 +358,17 @@ def grep(call: Call) -> Flow:
     recursive = call.program in ("rg", "ag", "ack", "zgrep_r") or call.has(
         "-r", "-R", "--recursive", "--dereference-recursive"
     )
-    listing = call.has("-l", "--files-with-matches", "-L", "--files-without-match", "--files", "-c", "--count", "-q", "--quiet")
+    listing = call.has(
+        "-l",
+        "--files-with-matches",
+        "-L",
+        "--files-without-match",
+        "--files",
+        "-c",
+        "--count",
+        "-q",
+        "--quiet",
+    )
     for path in operands:
         if recursive:
             call.read_tree(path)
@@ -371,7 +388,9 @@ def grep(call: Call) -> Flow:
     if operands or recursive:
         return Flow("pipe", taints=frozenset(["data"]))
     line = call.stdin.line
-    return Flow("pipe", line=line if not is_literal(line) else ANY, taints=call.stdin.taints, safe=call.stdin.safe)
+    return Flow(
+        "pipe", line=line if not is_literal(line) else ANY, taints=call.stdin.taints, safe=call.stdin.safe
+    )
 
 
 @handles("ls")
@@ -508,6 +527,15 @@ def man(call: Call) -> Flow:
         if "/" in word or not is_literal(word) and SPLIT in word:
             call.high("formats a file of unknown origin", word)
     return Flow("pipe")
+
+
+@handles("pager")
+def pager(call: Call) -> Flow | None:
+    """`less +COMMAND` types a command at its start."""
+    for word in call.operands:
+        if word.startswith("+") and not re.fullmatch(r"\++(?:\d*[GgF]?|/[^!|]*)", word):
+            call.high("types commands into a pager", word)
+    return None
 
 
 @handles("split")

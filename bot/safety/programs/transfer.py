@@ -28,11 +28,19 @@ def curl(call: Call) -> Flow:
     for name, value in call.options:
         value = value or ""
         if name in _DATA:
-            if value.startswith("@") or "=@" in value or "=<" in value or re.match(r"[\w\-]+@", value) and name == "--data-urlencode":
+            if (
+                value.startswith("@")
+                or "=@" in value
+                or "=<" in value
+                or re.match(r"[\w\-]+@", value)
+                and name == "--data-urlencode"
+            ):
                 path = re.split(r"[@<]", value, maxsplit=1)[1].split(";")[0]
                 call.read(path)
                 if not local or path == "-":
-                    call.find(Risk.MEDIUM if local else Risk.HIGH, "sends local data to another machine", target)
+                    call.find(
+                        Risk.MEDIUM if local else Risk.HIGH, "sends local data to another machine", target
+                    )
                     continue
             if is_unknown(value) and not local:
                 call.high("sends computed text to another machine", target)
@@ -200,7 +208,9 @@ def mail(call: Call) -> Flow:
     return Flow("pipe")
 
 
-_KEY_VERBS = frozenset(["rsa", "ec", "dsa", "pkey", "pkcs12", "pkcs8", "genrsa", "genpkey", "ecparam", "dsaparam", "gendsa"])
+_KEY_VERBS = frozenset(
+    ["rsa", "ec", "dsa", "pkey", "pkcs12", "pkcs8", "genrsa", "genpkey", "ecparam", "dsaparam", "gendsa"]
+)
 
 
 @handles("openssl", raw=True)
@@ -209,7 +219,19 @@ def openssl(call: Call) -> Flow:
         call.high("openssl without a command")
         return Flow("pipe")
     verb, *args = call.args
-    banned = {"-engine", "-provider", "-provider-path", "-config", "-rand", "-writerand", "-loadprivkey", "-keylogfile", "-psk", "-sess_out", "-msgfile"}
+    banned = {
+        "-engine",
+        "-provider",
+        "-provider-path",
+        "-config",
+        "-rand",
+        "-writerand",
+        "-loadprivkey",
+        "-keylogfile",
+        "-psk",
+        "-sess_out",
+        "-msgfile",
+    }
     for word in args:
         if word in banned or not is_literal(word) and is_unknown(word) and word[0] in "\x00\x08":
             call.high("an option of openssl that loads code or writes keys", word)
@@ -256,14 +278,23 @@ def openssl(call: Call) -> Flow:
         decoded = frozenset(["decoded"]) if "-d" in args else frozenset(["data"] if path else [])
         return Flow("pipe", taints=call.stdin.taints | decoded)
     if verb == "s_client":
-        host = (value("-connect") or value("-host") or "").rpartition(":")[0] or value("-connect") or value("-host")
+        host = (
+            (value("-connect") or value("-host") or "").rpartition(":")[0]
+            or value("-connect")
+            or value("-host")
+        )
         for name in ("-connect", "-proxy", "-servername"):
             word = value(name)
             if word is not None:
                 network.judge_host(call.scan, re.sub(r":[0-9a-z\x01\x02]*\Z", "", word))
         if {"-cert", "-key", "-pass", "-proxy_pass"} & set(args):
             call.high("uses a private key")
-        if call.stdin.taints or call.stdin.kind == "file" or is_unknown(call.stdin.text) and call.stdin.kind == "text":
+        if (
+            call.stdin.taints
+            or call.stdin.kind == "file"
+            or is_unknown(call.stdin.text)
+            and call.stdin.kind == "text"
+        ):
             call.high("sends local data to another machine", host)
         elif len(call.stdin.text) > 200 or is_unknown(call.stdin.text) and call.stdin.kind == "pipe":
             call.medium("sends text to another machine", host)

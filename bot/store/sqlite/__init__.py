@@ -8,13 +8,25 @@ from pathlib import Path
 from bot.clock import Clock, system
 from bot.store.sqlite.approvals import SqliteApprovals
 from bot.store.sqlite.database import Database
+from bot.store.sqlite.grants import SqliteGrants
 from bot.store.sqlite.inbox import SqliteInbox
 from bot.store.sqlite.ledger import SqliteLedger
 from bot.store.sqlite.outbox import SqliteOutbox
+from bot.store.sqlite.reverts import SqliteReverts
+from bot.store.sqlite.second_steps import SqliteSecondSteps
 from bot.store.sqlite.transcripts import SqliteTranscripts
 
 
-class SqliteStore(SqliteInbox, SqliteTranscripts, SqliteApprovals, SqliteOutbox, SqliteLedger):
+class SqliteStore(
+    SqliteInbox,
+    SqliteTranscripts,
+    SqliteApprovals,
+    SqliteSecondSteps,
+    SqliteGrants,
+    SqliteReverts,
+    SqliteOutbox,
+    SqliteLedger,
+):
     """A `bot.store.base.Store`. Use `open`; its methods raise StoreError when the database refuses."""
 
     @classmethod

@@ -1,15 +1,23 @@
 """Tokens used and things done."""
 
+import json
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import astuple
+from pathlib import Path
+from typing import Any
 
+from bot.errors import StoreError
 from bot.messages import Conversation, Usage
 from bot.store.base import AuditEvent
-from bot.store.codec import key, storable, to_json
+from bot.store.codec import from_key, key, storable, to_json
 from bot.store.sqlite.part import Part
 
 EventRow = tuple[float, str, int | None, int | None, int | None, str]
+
+
+NEWEST = "SELECT at, action, chat_id, thread_id, user_id, detail FROM audit ORDER BY id DESC LIMIT ?"
 
 
 class SqliteLedger(Part):
@@ -26,6 +34,9 @@ class SqliteLedger(Part):
         rows = event_rows([event])
         await self._db.write(lambda db: insert_events(db, rows))
 
+    async def audit(self, limit: int) -> list[AuditEvent]:
+        return [_event(row) for row in await self._db.read(NEWEST, (limit,))]
+
     async def spent(self, conversation: Conversation | None, since: float) -> Usage:
         where, values = "at >= ?", [since]
         if conversation is not None:
@@ -36,6 +47,25 @@ class SqliteLedger(Part):
             values,
         )
         return Usage(*map(int, row))
+
+
+def read_audit(path: Path, limit: int) -> list[AuditEvent]:
+    """Return the last so many lines, newest first, of a file that another process may be writing.
+
+    Raises:
+        StoreError: There is no such file, or it can't be read.
+    """
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
+            return [_event(row) for row in db.execute(NEWEST, (limit,))]
+    except sqlite3.Error as exc:
+        raise StoreError(f"cannot read {str(path)!r}: {exc}") from exc
+
+
+def _event(row: Sequence[Any]) -> AuditEvent:
+    at, action, chat_id, thread_id, user_id, detail = row
+    where = None if chat_id is None else from_key(chat_id, thread_id)
+    return AuditEvent(float(at), action, where, user_id, json.loads(detail))
 
 
 def event_rows(events: Sequence[AuditEvent]) -> list[EventRow]:

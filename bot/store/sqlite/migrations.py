@@ -4,7 +4,7 @@ A released migration is never edited; a change is a new function at the end of `
 """
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from bot.errors import StoreError
 
@@ -54,7 +54,12 @@ def m0001_messages_approvals_outbox(db: sqlite3.Connection) -> None:
     """The first tables. `thread_id` 0 is outside of topics."""
     for statement in FIRST_TABLES:
         db.execute(statement)
-    for table, columns in UNCHANGEABLE.items():
+    protect(db, UNCHANGEABLE)
+
+
+def protect(db: sqlite3.Connection, unchangeable: Mapping[str, str]) -> None:
+    """Have the database refuse to delete rows of these tables, or to change these columns."""
+    for table, columns in unchangeable.items():
         db.execute(
             f"CREATE TRIGGER {table}_unchangeable BEFORE UPDATE OF {columns} ON {table}"
             f" BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
@@ -271,7 +276,88 @@ TRANSFERS_AND_POSTS = (
 )
 
 
+def m0003_grants_codes_reverts(db: sqlite3.Connection) -> None:
+    """Grants, the codes of second steps, undoings; and questions that take the place of another."""
+    for statement in GRANT_TABLES:
+        db.execute(statement)
+    protect(db, GRANTS_UNCHANGEABLE)
+
+
+GRANT_TABLES = (
+    "ALTER TABLE approvals ADD COLUMN replaces TEXT NOT NULL DEFAULT ''",
+    "CREATE INDEX approvals_replaces ON approvals (replaces) WHERE replaces <> ''",
+    """
+    CREATE TRIGGER approvals_replaces_unchangeable BEFORE UPDATE OF replaces ON approvals
+    BEGIN SELECT RAISE(ABORT, 'approvals is append-only'); END""",
+    """
+    CREATE TABLE grants (
+        position INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE CHECK (id <> ''),
+        lasting TEXT NOT NULL CHECK (lasting IN ('task', 'minutes', 'always')),
+        chat_id INTEGER NOT NULL,
+        thread_id INTEGER NOT NULL,
+        user_id INTEGER NOT NULL,
+        key TEXT NOT NULL CHECK (key <> ''),
+        question TEXT NOT NULL,
+        given_by INTEGER NOT NULL,
+        given_name TEXT NOT NULL,
+        created_at REAL NOT NULL,
+        expires_at REAL NOT NULL CHECK (expires_at > created_at),
+        uses INTEGER NOT NULL DEFAULT 0,
+        ended_at REAL,
+        ended_by INTEGER
+    )""",
+    "CREATE INDEX grants_in_force ON grants (key) WHERE ended_at IS NULL",
+    """
+    CREATE TRIGGER grants_end_once BEFORE UPDATE OF ended_at, ended_by, uses ON grants
+    WHEN OLD.ended_at IS NOT NULL
+    BEGIN SELECT RAISE(ABORT, 'a grant ends once'); END""",
+    """
+    CREATE TABLE codes (
+        id INTEGER PRIMARY KEY,
+        approval_id TEXT NOT NULL REFERENCES approvals (id),
+        user_id INTEGER NOT NULL,
+        user_name TEXT NOT NULL,
+        chat_id INTEGER NOT NULL,
+        digits TEXT NOT NULL CHECK (digits <> ''),
+        guarded INTEGER NOT NULL CHECK (guarded IN (0, 1)),
+        asked_at REAL NOT NULL,
+        expires_at REAL NOT NULL,
+        closed_at REAL
+    )""",
+    "CREATE UNIQUE INDEX codes_one_open ON codes (approval_id) WHERE closed_at IS NULL",
+    "CREATE INDEX codes_of_people ON codes (user_id, chat_id)",
+    """
+    CREATE TABLE reverts (
+        approval_id TEXT PRIMARY KEY REFERENCES approvals (id),
+        state TEXT NOT NULL DEFAULT 'waiting'
+            CHECK (state IN ('waiting', 'armed', 'kept', 'disarmed', 'undoing', 'undone')),
+        after REAL NOT NULL CHECK (after > 0),
+        due_at REAL,
+        settled_by INTEGER,
+        settled_name TEXT NOT NULL DEFAULT '',
+        settled_at REAL,
+        outcome TEXT NOT NULL DEFAULT '',
+        CHECK ((state = 'waiting') = (due_at IS NULL)),
+        CHECK ((state IN ('waiting', 'armed')) = (settled_at IS NULL)),
+        CHECK (outcome = '' OR state = 'undone')
+    ) WITHOUT ROWID""",
+    "CREATE INDEX reverts_armed ON reverts (due_at) WHERE state = 'armed'",
+    """
+    CREATE TRIGGER reverts_settled_once BEFORE UPDATE ON reverts
+    WHEN OLD.state IN ('kept', 'disarmed', 'undone') OR (OLD.state = 'undoing' AND NEW.state <> 'undone')
+    BEGIN SELECT RAISE(ABORT, 'an undoing is settled once'); END""",
+)
+
+GRANTS_UNCHANGEABLE = {
+    "grants": "id, lasting, user_id, key, question, given_by, given_name, created_at, expires_at",
+    "codes": "id, approval_id, user_id, user_name, digits, guarded, asked_at, expires_at",
+    "reverts": "approval_id, after",
+}
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m0001_messages_approvals_outbox,
     m0002_transfers_posts,
+    m0003_grants_codes_reverts,
 )

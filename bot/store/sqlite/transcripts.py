@@ -5,9 +5,10 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from bot.messages import Conversation, Message, ToolResult, Transcript
+from bot.messages import Conversation, Message, ToolResult, Transcript, UserMessage
 from bot.store.base import AuditEvent, Effect
 from bot.store.codec import closes_turn, decode, encode, from_key, key, storable
+from bot.store.sqlite.grants import end_task
 from bot.store.sqlite.inbox import finish
 from bot.store.sqlite.ledger import event_rows, insert_events
 from bot.store.sqlite.outbox import effect_rows, insert_effects
@@ -61,8 +62,11 @@ class SqliteTranscripts(Part):
         row = _row(conversation, cwd)
         message_rows = [_message_row(conversation, message, at) for message in messages]
         effects_stored, events = effect_rows(effects, at), event_rows(audit)
+        begins = any(isinstance(message, UserMessage) for message in messages)
 
         def job(db: sqlite3.Connection) -> None:
+            if begins:
+                end_task(db, conversation, at)
             if message_rows or cwd is not None:
                 _know(db, row, cwd is not None)
             db.executemany(
@@ -82,6 +86,7 @@ class SqliteTranscripts(Part):
 
         def job(db: sqlite3.Connection) -> None:
             _know(db, row)
+            end_task(db, conversation, at)
             db.execute(
                 "UPDATE conversations SET reset_after = coalesce((SELECT max(id) FROM messages"
                 " WHERE chat_id = :chat_id AND thread_id = :thread_id), 0)"
@@ -129,7 +134,7 @@ class SqliteTranscripts(Part):
                 chats,
             )
             db.execute("DELETE FROM conversations WHERE chat_id = :old", chats)
-            for table in ("messages", "approvals", "claims"):
+            for table in ("messages", "approvals", "claims", "grants", "codes"):
                 db.execute(f"UPDATE {table} SET chat_id = :new WHERE chat_id = :old", chats)
             # Message ids begin anew in the new chat: an old card's is somebody else's there.
             db.execute("DELETE FROM cards WHERE chat_id = :old", chats)

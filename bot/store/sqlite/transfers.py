@@ -68,7 +68,6 @@ class SqliteTransfers(Part):
         tx_hash: str,
         nonce: int | None,
         valid_until: int | None,
-        fee_ceiling: int,
         at: float,
         limit: DayLimit,
     ) -> Transfer | None:
@@ -83,8 +82,8 @@ class SqliteTransfers(Part):
                 return None
             db.execute(
                 "UPDATE transfers SET state = 'signed', raw = ?, tx_hash = ?, nonce = ?, valid_until = ?,"
-                " fee_ceiling = ?, signed_at = ? WHERE call_id = ? AND state = 'planned'",
-                (raw, tx_hash, nonce, valid_until, str(fee_ceiling), at, call_id),
+                " signed_at = ? WHERE call_id = ? AND state = 'planned'",
+                (raw, tx_hash, nonce, valid_until, at, call_id),
             )
             return _get(db, call_id)
 

@@ -5,6 +5,16 @@
 
 from bot.tools.wallet.chains import CHAINS_FILE, Chain, Token, load_chains
 from bot.tools.wallet.settings import WalletSettings, setting_names
-from bot.tools.wallet.transfers import Tell, Wallet
+from bot.tools.wallet.transfers import Asked, Tell, Wallet
 
-__all__ = ["CHAINS_FILE", "Chain", "Tell", "Token", "Wallet", "WalletSettings", "load_chains", "setting_names"]
+__all__ = [
+    "Asked",
+    "CHAINS_FILE",
+    "Chain",
+    "Tell",
+    "Token",
+    "Wallet",
+    "WalletSettings",
+    "load_chains",
+    "setting_names",
+]

@@ -54,9 +54,7 @@ def load_evm(credentials: Credentials) -> "LocalAccount":
     except Exception as error:
         # Whatever the library says may hold the key.
         which = EVM_KEY if EVM_KEY in values else f"{EVM_KEYSTORE} or {EVM_PASSPHRASE}"
-        raise ToolError(
-            "NotConfigured", f"{FILE}: {which} can't be used ({type(error).__name__})"
-        ) from None
+        raise ToolError("NotConfigured", f"{FILE}: {which} can't be used ({type(error).__name__})") from None
     return account
 
 

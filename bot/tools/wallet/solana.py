@@ -96,7 +96,8 @@ class Solana:
             balance, rent, spent = coins, 0, order.units + FEE
             if recipient is None and order.units < (least := await self._rent(EMPTY_ACCOUNT)):
                 raise ToolError(
-                    "EINVAL", f"the recipient is new: the first transfer must be at least {self._coins(least)}"
+                    "EINVAL",
+                    f"the recipient is new: the first transfer must be at least {self._coins(least)}",
                 )
         if balance < order.units:
             raise not_enough(order, balance)
@@ -239,9 +240,7 @@ def _payment(order: Order, sender: "Pubkey") -> "list[Instruction]":
 
     recipient = Pubkey.from_string(order.recipient)
     if not order.token.contract:
-        return [
-            transfer(TransferParams(from_pubkey=sender, to_pubkey=recipient, lamports=order.units))
-        ]
+        return [transfer(TransferParams(from_pubkey=sender, to_pubkey=recipient, lamports=order.units))]
     mint, program = Pubkey.from_string(order.token.contract), Pubkey.from_string(TOKEN)
     ours, theirs = _token_account(order.sender, order), _token_account(order.recipient, order)
     # CreateIdempotent of the associated token program, then TransferChecked of the token program:
@@ -275,6 +274,4 @@ def _token_account(owner: str, order: Order) -> "Pubkey":
     from solders.pubkey import Pubkey
     from solders.token.associated import get_associated_token_address
 
-    return get_associated_token_address(
-        Pubkey.from_string(owner), Pubkey.from_string(order.token.contract)
-    )
+    return get_associated_token_address(Pubkey.from_string(owner), Pubkey.from_string(order.token.contract))

@@ -81,7 +81,8 @@ class Generator:
             case 7:
                 return f"while {two()}; do {one()}; break; done"
             case 8:
-                return f"case {self.word(depth)} in {self.random.choice(['x', '*', 'ls'])}) {one()};; *) {two()};; esac"
+                return f"case {self.word(depth)} in {self.random.choice(['x', '*', 'ls'])}) {one()};; *) "
+f"{two()};; esac"
             case 9:
                 return f"f() {{ {one()}; }}; f {self.word(0)}"
             case 10:
@@ -104,16 +105,42 @@ class Generator:
     def simple(self, depth: int) -> str:
         words = [self.name() if self.random.random() < 0.8 else self.word(depth)]
         if self.random.random() < 0.15:
-            words.insert(0, self.random.choice(["command", "exec", "time", "!", "builtin", "nice", "eval", "x=1", "env", "xargs"]))
+            words.insert(
+                0,
+                self.random.choice(
+                    ["command", "exec", "time", "!", "builtin", "nice", "eval", "x=1", "env", "xargs"]
+                ),
+            )
         words += [self.word(depth) for _ in range(self.random.randint(0, 2))]
         if self.random.random() < 0.2:
-            words.append(self.random.choice(["> x", "2>&1", "< x", ">> y", f"<<< {self.word(depth)}", "&> x"]))
+            words.append(
+                self.random.choice(["> x", "2>&1", "< x", ">> y", f"<<< {self.word(depth)}", "&> x"])
+            )
         return " ".join(words)
 
     def word(self, depth: int) -> str:
         if depth <= 0 or self.random.random() < 0.4:
             return self.random.choice(
-                ["x", "-l", "$x", '"$x"', "'a b'", "*", "{x,y}", "a\\ b", "$'x'", "${x}", "~", "x=y", self.name(), '"${x[@]}"', "$#", "#x", "a#b", "$@"]
+                [
+                    "x",
+                    "-l",
+                    "$x",
+                    '"$x"',
+                    "'a b'",
+                    "*",
+                    "{x,y}",
+                    "a\\ b",
+                    "$'x'",
+                    "${x}",
+                    "~",
+                    "x=y",
+                    self.name(),
+                    '"${x[@]}"',
+                    "$#",
+                    "#x",
+                    "a#b",
+                    "$@",
+                ]
             )
         inner = self.sentence(depth - 1)
         match self.random.randint(0, 11):

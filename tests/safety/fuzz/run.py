@@ -6,6 +6,7 @@ hole: somebody could hide a program in it.
 """
 
 import os
+import sys
 import subprocess
 import tempfile
 from collections.abc import Iterable
@@ -115,9 +116,9 @@ def main(arguments: list[str]) -> int:
     seed = int(arguments[1]) if len(arguments) > 1 else int.from_bytes(os.urandom(4), "big")
     tally = hold_against_bash(random_texts(count, seed))
     for text, name in tally.holes[:40]:
-        print(f"hole: bash started {name!r} in {text!r}")
-    print(
+        sys.stdout.write(f"hole: bash started {name!r} in {text!r}\n")
+    sys.stdout.write(
         f"seed {seed}: {tally.inputs} inputs, {tally.started} started something, "
-        f"{tally.passed} of them not high, {len(tally.holes)} holes"
+        f"{tally.passed} of them not high, {len(tally.holes)} holes\n"
     )
     return int(bool(tally.holes))
