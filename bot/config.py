@@ -19,6 +19,7 @@ from bot.redact import Redactor, names_a_secret
 LLMTools = Literal["auto", "native", "text"]
 Language = Literal["en", "id", "pt"]
 LogFormat = Literal["text", "json"]
+SandboxLevel = Literal["off", "user", "ro", "strict"]
 
 TELEGRAM_API_URL = "https://api.telegram.org"
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
@@ -35,6 +36,8 @@ SETTINGS = (
     "WORK_DIR",
     "SOUL_FILE",
     "MAX_STEPS",
+    "SANDBOX",
+    "SANDBOX_USER",
     "TOOL_TIMEOUT",
     "RESULT_CHARS",
     "APPROVAL_TTL",
@@ -80,6 +83,8 @@ class Settings:
         state_dir: Absolute; need not exist yet.
         work_dir: Absolute; exists. Where commands start.
         soul_file: Absolute; exists. Re-read when it changes.
+        sandbox: Around commands that nobody was asked about; see `bot.tools.sandbox`.
+        sandbox_user: Of this machine; empty only when the level needs none.
         result_chars: Of a tool result as the model sees it.
         turn_timeout: Wall clock of one turn, waiting for a person left out.
         turn_tokens: Tokens of one turn; None for no limit.
@@ -100,6 +105,8 @@ class Settings:
     work_dir: Path
     soul_file: Path
     max_steps: int
+    sandbox: SandboxLevel
+    sandbox_user: str
     tool_timeout: float
     result_chars: int
     approval_ttl: float
@@ -144,6 +151,8 @@ def load_settings(
         work_dir=read.folder("WORK_DIR", home),
         soul_file=read.file("SOUL_FILE", Path(__file__).with_name("SOUL.md")),
         max_steps=read.count("MAX_STEPS", 12, least=1),
+        sandbox=cast("SandboxLevel", read.choice("SANDBOX", get_args(SandboxLevel))),
+        sandbox_user=read.environ.get("SANDBOX_USER", ""),
         tool_timeout=read.amount("TOOL_TIMEOUT", 120),
         result_chars=read.count("RESULT_CHARS", 2000, least=200),
         approval_ttl=read.amount("APPROVAL_TTL", 1800),
@@ -157,6 +166,8 @@ def load_settings(
         secrets=_secrets(read.environ),
     )
     found = [*problems, *read.problems, *_misspelt(read.environ)]
+    if settings.sandbox == "user" and not settings.sandbox_user:
+        found.append("SANDBOX_USER is missing: SANDBOX=user needs a user of this machine to run commands as")
     if check is not None:
         found += check(settings)
     if found:

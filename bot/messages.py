@@ -73,6 +73,7 @@ class ToolResult:
         duration: Seconds the call ran; None when it never ran.
         truncated: Whether `text` is less than the whole output.
         file: Path of the whole output, kept when `text` is truncated.
+        ran: The command that took the place of the call's own, when a person changed it; empty otherwise.
     """
 
     call_id: str
@@ -83,6 +84,7 @@ class ToolResult:
     duration: float | None = None
     truncated: bool = False
     file: str = ""
+    ran: str = ""
 
 
 @dataclass(frozen=True, slots=True)

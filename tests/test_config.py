@@ -32,6 +32,7 @@ def test_three_settings_are_enough(tmp_path: Path) -> None:
     assert (read.llm_model, read.llm_fallbacks, read.llm_tools) == ("openai:gpt-5", (), "auto")
     assert read.state_dir == tmp_path / ".local/state/kai-bot"
     assert read.work_dir == tmp_path
+    assert (read.sandbox, read.sandbox_user) == ("off", "")
     assert (read.max_steps, read.tool_timeout, read.result_chars) == (12, 120, 2000)
     assert (read.approval_ttl, read.turn_timeout, read.send_rate) == (1800, 1800, 30)
     assert (read.turn_tokens, read.daily_tokens) == (1_000_000, None)
@@ -53,6 +54,8 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
         WORK_DIR=str(tmp_path),
         SOUL_FILE=str(soul),
         MAX_STEPS="3",
+        SANDBOX="user",
+        SANDBOX_USER="nobody",
         TOOL_TIMEOUT="1.5",
         RESULT_CHARS="500",
         APPROVAL_TTL="60",
@@ -71,6 +74,7 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
     assert (read.llm_model, read.llm_tools) == ("ollama:qwen3:8b", "text")
     assert read.llm_fallbacks == ("openai:gpt-5", "custom:x/y:free")
     assert (read.state_dir, read.work_dir, read.soul_file) == (tmp_path / "state", tmp_path, soul)
+    assert (read.sandbox, read.sandbox_user) == ("user", "nobody")
     assert (read.max_steps, read.tool_timeout, read.result_chars) == (3, 1.5, 500)
     assert (read.approval_ttl, read.turn_timeout, read.send_rate) == (60, 90, 10)
     assert (read.turn_tokens, read.daily_tokens) == (None, 5000)
@@ -98,6 +102,7 @@ def test_one_error_names_every_mistake_each_once(tmp_path: Path) -> None:
         "WORK_DIR": str(tmp_path / "missing"),
         "SOUL_FILE": str(tmp_path / "missing.md"),
         "MAX_STEPS": "0",
+        "SANDBOX": "on",
         "TOOL_TIMEOUT": "nan",
         "RESULT_CHARS": "2e3",
         "APPROVAL_TTL": "-1",
@@ -113,6 +118,12 @@ def test_one_error_names_every_mistake_each_once(tmp_path: Path) -> None:
     found = problems(LEAST | wrong)
 
     assert sorted(problem.split()[0].rstrip(":") for problem in found) == sorted(wrong)
+
+
+def test_confining_to_another_user_needs_that_user() -> None:
+    [problem] = problems(LEAST | {"SANDBOX": "user"})
+
+    assert problem.startswith("SANDBOX_USER is missing")
 
 
 @pytest.mark.parametrize("token", ["x", "123456789", TOKEN[:20], f'"{TOKEN}"', TOKEN + " # mine"])

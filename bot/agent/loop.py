@@ -26,7 +26,7 @@ from bot.messages import (
 )
 from bot.protocol import correction, neutralise
 from bot.redact import Redactor
-from bot.store.base import AuditEvent, Store
+from bot.store.base import Approval, AuditEvent, Store
 from bot.texts import say
 
 log = logging.getLogger(__name__)
@@ -121,6 +121,21 @@ class Agent:
             await self._calls.stop(turn, calls)
         await turn.append(last_words(turn, say("en", text)))
         return True
+
+    async def change(
+        self, approval: Approval, command: str, *, by: int, name: str, update_id: int | None = None
+    ) -> Approval | None:
+        """Void a question and ask about a person's command instead; see `Calls.change`."""
+        turn = await self._begin(approval.conversation, ignore)
+        return await self._calls.change(turn, approval, command, by=by, name=name, update_id=update_id)
+
+    async def undo(self, approval: Approval, *, by: int | None = None, name: str = "") -> bool:
+        """Undo what an approved command did; see `Calls.undo`."""
+        return await self._calls.undo(approval, by=by, name=name)
+
+    async def report_broken_undoings(self) -> None:
+        """See `Calls.report_broken_undoings`; to be called before anything is undone."""
+        await self._calls.report_broken_undoings()
 
     async def _begin(self, conversation: Conversation, watch: Watch) -> Turn:
         transcript, (cwd, nonce) = await asyncio.gather(

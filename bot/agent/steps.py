@@ -4,8 +4,8 @@ import asyncio
 import json
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bot import clock
@@ -26,7 +26,7 @@ from bot.messages import (
 from bot.protocol import neutralise
 from bot.redact import Redactor
 from bot.safety import Gate, Judgement, digest
-from bot.store.base import Approval, AuditEvent, Effect, Status, Store
+from bot.store.base import Approval, AuditEvent, Effect, Grant, Reverting, Status, Store
 from bot.texts import say
 from bot.tools import ToolContext, ToolOutcome, Tools, truncate
 
@@ -34,14 +34,29 @@ log = logging.getLogger(__name__)
 
 MAX_PARALLEL = 10
 SUBJECT_LENGTH = 120
+MAX_COMMAND = 1000
+"""Characters of a command in a sentence about it."""
 
 AskWhere = Callable[[Conversation, int | None], Sequence[Conversation]]
 """Says where the cards of a question go, given its conversation and asker; empty when nobody can be asked."""
 
 
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A call as a person changed it: which call of the model's it answers, and what the model is told."""
+
+    call_id: str
+    note: str
+    subject: str
+
+
 @dataclass(slots=True)
 class Turn:
-    """A conversation while it is being advanced: its transcript, and how to add to it."""
+    """A conversation while it is being advanced: its transcript, and how to add to it.
+
+    Attributes:
+        changed: By the id under which a person's command is claimed.
+    """
 
     conversation: Conversation
     transcript: list[Message]
@@ -50,6 +65,7 @@ class Turn:
     watch: Watch
     store: Store
     tokens: int = field(default=0)
+    changed: dict[str, Changed] = field(default_factory=dict)
 
     async def append(
         self,
@@ -60,6 +76,7 @@ class Turn:
         audit: Sequence[AuditEvent] = (),
         cwd: str | None = None,
     ) -> None:
+        messages = [self._addressed(message) for message in messages]
         await to_its_end(
             self.store.append(
                 self.conversation, messages, effects=effects, update_id=update_id, cwd=cwd, audit=audit
@@ -67,6 +84,14 @@ class Turn:
         )
         self.transcript.extend(messages)
         self.cwd = cwd or self.cwd
+
+    def _addressed(self, message: Message) -> Message:
+        """Give the result of a person's command to the call of the model's whose place it took."""
+        if not isinstance(message, ToolResult) or message.call_id not in self.changed:
+            return message
+        changed = self.changed[message.call_id]
+        text = f"{changed.note}\n{message.text}".rstrip("\n")
+        return replace(message, call_id=changed.call_id, text=text, ran=changed.subject)
 
     @property
     def asker(self) -> UserMessage | None:
@@ -88,8 +113,8 @@ class Turn:
             match message:
                 case AssistantMessage(tool_calls=asked):
                     calls |= {call.id: call for call in asked}
-                case ToolResult(call_id=call_id, file=file) if file and call_id in calls:
-                    outputs.append({"call_id": call_id, "label": subject_of(calls[call_id])})
+                case ToolResult(call_id=call_id, file=file, ran=ran) if file and call_id in calls:
+                    outputs.append({"call_id": call_id, "label": ran or subject_of(calls[call_id])})
         return outputs
 
     def ran(self) -> list[str]:
@@ -99,8 +124,8 @@ class Turn:
             match message:
                 case AssistantMessage(tool_calls=asked):
                     calls |= {call.id: call for call in asked}
-                case ToolResult(call_id=call_id, duration=float()) if call_id in calls:
-                    lines.append(f"• {subject_of(calls[call_id])}: {message.code or 'ok'}")
+                case ToolResult(call_id=call_id, duration=float(), ran=ran) if call_id in calls:
+                    lines.append(f"• {ran or subject_of(calls[call_id])}: {message.code or 'ok'}")
         return lines
 
 
@@ -164,18 +189,18 @@ class Calls:
         """
         if moved_on:
             await self._cancel_open(calls, "cancelled_moved_on")
+        calls, approvals, claimed = await self._as_changed(turn, calls)
         ids = [call.id for call in calls]
-        approvals, claimed = await asyncio.gather(self._store.approvals_for(ids), self._store.claimed(ids))
         twins = repeated(turn.transcript)
         refused: list[ToolResult] = []
         reading: list[tuple[ToolCall, Judgement]] = []
         asking: list[tuple[ToolCall, Judgement]] = []
-        acting: tuple[ToolCall, Judgement] | None = None
+        acting: tuple[ToolCall, Judgement, Grant | None] | None = None
         waiting: list[Approval] = []
         for call in calls:
             known = approvals.get(call.id)
             if call.id in claimed:
-                refused.append(await self._interrupted(turn, call))
+                refused.append(await self._interrupted(turn, call, known))
             elif result := self._refusal(call, known, call.id in twins):
                 refused.append(result)
             elif moved_on and known is None:
@@ -186,10 +211,12 @@ class Calls:
                 reading.append((call, judgement))
             elif known and known.status is Status.PENDING:
                 waiting.append(known)
-            elif judgement.risk is Risk.HIGH and known is None:
+            elif (grant := await self._granted(turn, judgement)) is None and (
+                judgement.risk is Risk.HIGH and known is None
+            ):
                 asking.append((call, judgement))
             elif not (waiting or asking):
-                acting = call, judgement
+                acting = call, judgement, grant if known is None else None
         if refused:
             await turn.append(refused)
         if asking:
@@ -197,7 +224,8 @@ class Calls:
         if reading:
             await self._read(turn, reading)
         if acting:
-            await self._act(turn, *acting, approvals.get(acting[0].id))
+            call, judgement, grant = acting
+            await self._act(turn, call, judgement, approvals.get(call.id), grant)
             left = pending_calls(turn.transcript)
             return await self.settle(turn, left, moved_on=moved_on) if left else ()
         return tuple(sorted(waiting, key=lambda approval: ids.index(approval.call_id)))
@@ -205,7 +233,7 @@ class Calls:
     async def stop(self, turn: Turn, calls: Sequence[ToolCall]) -> None:
         """Cut these calls short: begun ones may have acted, the others did not and will not."""
         await self._cancel_open(calls, "cancelled_stopped")
-        claimed = await self._store.claimed([call.id for call in calls])
+        calls, _, claimed = await self._as_changed(turn, calls)
         results = []
         for call in calls:
             begun = call.id in claimed
@@ -214,6 +242,128 @@ class Calls:
             code = "Canceled" if begun else "not_executed"
             results.append(failed(call, code, say("en", "result_stopped" if begun else "result_not_begun")))
         await turn.append(results)
+
+    async def change(
+        self,
+        turn: Turn,
+        approval: Approval,
+        command: str,
+        *,
+        by: int,
+        name: str,
+        update_id: int | None = None,
+    ) -> Approval | None:
+        """Void a question about a command and ask about a person's command instead.
+
+        The call of the model's is answered by whatever comes of the new one.
+
+        Returns:
+            The new question; None when the old one was decided before, and then nothing was stored.
+        """
+        asked = approval.replaces or approval.call_id
+        call = next((call for call in pending_calls(turn.transcript) if call.id == asked), None)
+        if call is None:
+            return None
+        call = changed_call(call, f"{asked}.{secrets.token_hex(4)}", command)
+        judgement = self._judge(turn, call)
+        new = replace(self._question(turn, call, judgement), replaces=asked, changed_by=name)
+        where = self._ask_where(turn.conversation, approval.asker_id)
+        voided = await self._store.decide(
+            approval.id,
+            Status.CANCELLED,
+            at=self._now(),
+            by=by,
+            name=name,
+            reason=say(self._language, "cancelled_changed", name=name),
+            update_id=update_id,
+            instead=(new, cards_of(new, where)),
+        )
+        if voided is None:
+            return None
+        await self._store.record(self._asked(turn, new, call, judgement))
+        return new
+
+    async def undo(self, approval: Approval, *, by: int | None = None, name: str = "") -> bool:
+        """Undo what an approved command did, as its card said; once, ever.
+
+        Returns:
+            Whether it was this call that undid it.
+        """
+        settled = await self._store.settle_revert(
+            approval.id, Reverting.UNDOING, at=self._now(), by=by, name=name
+        )
+        if settled is None:
+            return False
+        arguments = {"command": approval.undo, "risk": "high"}
+        call = ToolCall("run_in_terminal", arguments, f"{approval.call_id}.undo")
+        cwd = Path(approval.cwd)
+        self._output_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        context = ToolContext(
+            conversation=approval.conversation,
+            call_id=call.id,
+            cwd=cwd if cwd.is_dir() else self._work_dir,
+            work_dir=self._work_dir,
+            output_dir=self._output_dir,
+            progress=lambda line: None,
+            timeout=self._tool_timeout,
+        )
+        result = self._result(call, await self._tools.run(call, context))
+        outcome = self.outcome_line(result)
+        text = say(self._language, "undone", command=approval.command, undo=approval.undo, outcome=outcome)
+        detail = {"approval_id": approval.id, "command": self._redactor.redact(approval.undo)}
+        event = AuditEvent(
+            self._now(), "undone", approval.conversation, by, detail | self._how_it_went(result)
+        )
+        await self._store.finish_revert(
+            approval.id, outcome, effects=self._tell(approval, "undone", text), audit=[event]
+        )
+        return True
+
+    async def report_broken_undoings(self) -> None:
+        """Say of each undoing in which the last process died that its outcome is unknown; none is repeated."""
+        for approval in await self._store.broken_reverts():
+            text = say(self._language, "undo_interrupted", command=approval.command, undo=approval.undo)
+            await self._store.finish_revert(
+                approval.id,
+                say(self._language, "outcome_interrupted"),
+                effects=self._tell(approval, "undo_interrupted", text),
+            )
+
+    def _tell(self, approval: Approval, what: str, text: str) -> list[Effect]:
+        """Return a notice for everybody who may have seen the question."""
+        where = {approval.conversation, *self._ask_where(approval.conversation, approval.asker_id)}
+        return [
+            Effect(f"{what}:{approval.id}:{place.chat_id}", place, "notice", {"text": text})
+            for place in sorted(where, key=lambda place: place.chat_id)
+        ]
+
+    async def _as_changed(
+        self, turn: Turn, calls: Sequence[ToolCall]
+    ) -> tuple[list[ToolCall], dict[str, Approval], set[str]]:
+        """Return calls as people changed them, with the questions about them and the claimed ones by id."""
+        ids = [call.id for call in calls]
+        approvals, claimed = await asyncio.gather(self._store.approvals_for(ids), self._store.claimed(ids))
+        if instead := [approval.call_id for approval in approvals.values() if approval.replaces]:
+            claimed |= await self._store.claimed(instead)
+        standing = []
+        for call in calls:
+            approval = approvals.get(call.id)
+            if approval and approval.replaces:
+                command = neutralise(self._redactor.redact(approval.command[:MAX_COMMAND]), tuple(self._tools))
+                note = say("en", "result_changed_by", name=approval.changed_by, command=command)
+                asked, call = call, changed_call(call, approval.call_id, approval.command)
+                turn.changed[call.id] = Changed(asked.id, note, subject_of(call))
+            standing.append(call)
+        return standing, {approval.call_id: approval for approval in approvals.values()}, claimed
+
+    async def _granted(self, turn: Turn, judgement: Judgement) -> Grant | None:
+        """Return the grant under which a high-risk call of this turn may run unasked."""
+        asker = turn.asker
+        if not judgement.grant_key or asker is None or asker.sender_id is None:
+            return None
+        return await self._store.grant_for(
+            turn.conversation, asker.sender_id, judgement.grant_key, self._now()
+        )
 
     async def _cancel_open(self, calls: Sequence[ToolCall], why: str) -> None:
         """Decide CANCELLED for what is undecided; what somebody approved in the meantime stays approved."""
@@ -256,66 +406,126 @@ class Calls:
         asker = turn.asker
         where = self._ask_where(turn.conversation, asker.sender_id if asker else None)
         if not where:
-            await turn.append([failed(call, "Denied", say("en", "result_nobody")) for call, _ in asking])
+            refusals = [self._refused(turn, call, judgement) for call, judgement in asking]
+            results = [failed(call, "Denied", say("en", "result_nobody")) for call, _ in asking]
+            await turn.append(results, audit=refusals)
             return []
-        approvals, effects = [], []
+        approvals, effects, events = list[Approval](), list[Effect](), list[AuditEvent]()
         for call, judgement in asking:
-            approval = Approval(
-                id=secrets.token_urlsafe(12),
-                conversation=turn.conversation,
-                call_id=call.id,
-                digest=digest(call, nonce=turn.nonce, cwd=turn.cwd),
-                tool=call.name,
-                command=judgement.command,
-                cwd=turn.cwd,
-                reasons=judgement.reasons,
-                explanation=str(call.arguments.get("explanation", "")),
-                asker_id=asker.sender_id if asker else None,
-                asker_name=asker.sender_name if asker else "",
-                created_at=self._now(),
-                expires_at=self._now() + self._approval_ttl,
-            )
+            approval = self._question(turn, call, judgement)
             approvals.append(approval)
-            for place in where:
-                key = f"card:{approval.id}:{place.chat_id}"
-                effects.append(Effect(key, place, "card", {"approval_id": approval.id}))
+            effects += cards_of(approval, where)
+            events.append(self._asked(turn, approval, call, judgement))
         if turn.conversation not in where:
             effects.append(turn.effect("notice", text=say(self._language, "asked_admins")))
-        await to_its_end(self._store.ask(approvals, effects))
+        await to_its_end(self._store.ask(approvals, effects, events))
         return approvals
+
+    def _question(self, turn: Turn, call: ToolCall, judgement: Judgement) -> Approval:
+        asker = turn.asker
+        asker_id = asker.sender_id if asker else None
+        return Approval(
+            id=secrets.token_urlsafe(12),
+            conversation=turn.conversation,
+            call_id=call.id,
+            digest=digest(call, nonce=turn.nonce, cwd=turn.cwd),
+            tool=call.name,
+            command=judgement.command,
+            cwd=turn.cwd,
+            reasons=judgement.reasons,
+            explanation=str(call.arguments.get("explanation", "")),
+            asker_id=asker_id,
+            asker_name=asker.sender_name if asker else "",
+            created_at=self._now(),
+            expires_at=self._now() + self._approval_ttl,
+            second_step=judgement.second_step,
+            # A grant is for what a person asks; nobody's request can't be covered.
+            grant_key=judgement.grant_key if asker_id is not None else "",
+            grant_files=judgement.grant_files,
+            undo=judgement.undo,
+        )
 
     async def _read(self, turn: Turn, calls: Sequence[tuple[ToolCall, Judgement]]) -> None:
         outcomes = await asyncio.gather(*(self._run(turn, call, j) for call, j in calls))
         pairs = [(call, outcome) for (call, _), outcome in zip(calls, outcomes, strict=True)]
         results = [self._result(call, outcome) for call, outcome in pairs]
         await turn.append(
-            results, audit=[self._audited(turn, call, r) for (call, _), r in zip(pairs, results, strict=True)]
+            results,
+            audit=[
+                self._audited(turn, call, result, "", self._weighed(judgement))
+                for (call, judgement), result in zip(calls, results, strict=True)
+            ],
         )
         for (call, _), result in zip(pairs, results, strict=True):
             turn.watch(ToolFinished(call, result))
 
-    async def _act(self, turn: Turn, call: ToolCall, judgement: Judgement, approval: Approval | None) -> None:
-        """Claim, then run. What was approved is compared with what would run now, in the claim itself."""
-        bound = digest(call, nonce=turn.nonce, cwd=turn.cwd) if approval else ""
-        if judgement.risk is Risk.HIGH and not approval:
+    async def _act(
+        self,
+        turn: Turn,
+        call: ToolCall,
+        judgement: Judgement,
+        approval: Approval | None,
+        grant: Grant | None,
+    ) -> None:
+        """Claim, then run. What was approved is compared with what would run now, in the claim itself.
+
+        Under a grant that ended in the meantime nothing happens: the call is left to be asked about.
+        """
+        if judgement.risk is Risk.HIGH and not (approval or grant):
             raise AssertionError(f"a high-risk call reached the executor without a question: {call.name!r}")
-        if not await self._store.claim(turn.conversation, call.id, self._now(), digest=bound):
+        bound = digest(call, nonce=turn.nonce, cwd=turn.cwd)
+        claimed = await self._store.claim(
+            turn.conversation,
+            call.id,
+            self._now(),
+            digest=bound if approval else "",
+            grant_id=grant.id if grant else "",
+        )
+        if not claimed and grant:
+            return
+        if not claimed:
             await turn.append([failed(call, "not_executed", say("en", "result_changed"))])
             await self._store.finish_approval(call.id, say(self._language, "outcome_changed"))
             return
+        if grant:
+            command = judgement.command[:MAX_COMMAND]
+            said = say(self._language, "granted_run", command=command, name=grant.given_name)
+            await self._store.enqueue([Effect(f"granted:{call.id}", turn.conversation, "notice", {"text": said})])
         outcome = await self._run(turn, call, judgement)
         result = self._result(call, outcome)
+        guarded = approval is not None and approval.revert is not None
+        undone = guarded and result.exit_code in (None, 0)
+        if undone:
+            result = replace(result, text=f"{result.text}\n{say('en', 'result_undone_unless')}".lstrip("\n"))
+        detail = self._weighed(judgement)
+        if approval:
+            detail |= {"approval_id": approval.id, "approved_by": approval.decided_by}
+        if grant:
+            detail |= {"grant": grant.id, "granted_by": grant.given_by}
         writes = [
             turn.append(
                 [result],
                 cwd=str(outcome.cwd) if outcome.cwd else None,
-                audit=[self._audited(turn, call, result, bound)],
+                audit=[self._audited(turn, call, result, bound, detail)],
             )
         ]
         if approval:
             writes.append(self._store.finish_approval(call.id, self.outcome_line(result)))
+        if approval and undone:
+            writes.append(self._store.enqueue(self._keep_cards(turn, approval)))
+        elif approval and guarded:
+            writes.append(self._disarm(approval))
         await to_its_end(asyncio.gather(*writes))
         turn.watch(ToolFinished(call, result))
+
+    def _keep_cards(self, turn: Turn, approval: Approval) -> list[Effect]:
+        """Return the card once more, for its buttons are now those that keep or undo what was done."""
+        where = self._ask_where(turn.conversation, approval.asker_id) or (turn.conversation,)
+        return cards_of(approval, where, "keep")
+
+    async def _disarm(self, approval: Approval) -> None:
+        """The command failed: an undoing could only undo what somebody else did."""
+        await self._store.settle_revert(approval.id, Reverting.DISARMED, at=self._now())
 
     async def _run(self, turn: Turn, call: ToolCall, judgement: Judgement) -> ToolOutcome:
         async with self._slots:
@@ -362,22 +572,52 @@ class Calls:
         how = f"exit {result.exit_code}" if result.exit_code is not None else result.code or "ok"
         return f"{how}, {result.duration:.1f} s" if result.duration is not None else how
 
-    def _audited(self, turn: Turn, call: ToolCall, result: ToolResult, bound: str = "") -> AuditEvent:
-        detail = {
-            "tool": call.name,
-            "arguments": self._redactor.redact(json.dumps(dict(call.arguments), default=str)),
-            "digest": bound,
-            "outcome": self.outcome_line(result),
-        }
-        asker = turn.asker
-        return AuditEvent(self._now(), "ran", turn.conversation, asker.sender_id if asker else None, detail)
+    def _audited(
+        self,
+        turn: Turn,
+        call: ToolCall,
+        result: ToolResult,
+        bound: str,
+        more: Mapping[str, object],
+    ) -> AuditEvent:
+        detail = {"digest": bound, **self._what(call), **self._how_it_went(result), **more}
+        return self._event(turn, "ran", detail)
 
-    async def _interrupted(self, turn: Turn, call: ToolCall) -> ToolResult:
+    def _asked(self, turn: Turn, approval: Approval, call: ToolCall, judgement: Judgement) -> AuditEvent:
+        detail = {"approval_id": approval.id, "digest": approval.digest, "cwd": approval.cwd}
+        changed = {"replaces": approval.replaces} if approval.replaces else {}
+        return self._event(turn, "asked", detail | self._what(call) | self._weighed(judgement) | changed)
+
+    def _refused(self, turn: Turn, call: ToolCall, judgement: Judgement) -> AuditEvent:
+        return self._event(turn, "refused", self._what(call) | self._weighed(judgement))
+
+    def _event(self, turn: Turn, action: str, detail: Mapping[str, object]) -> AuditEvent:
+        asker = turn.asker
+        return AuditEvent(self._now(), action, turn.conversation, asker.sender_id if asker else None, detail)
+
+    def _what(self, call: ToolCall) -> dict[str, object]:
+        arguments = self._redactor.redact(json.dumps(dict(call.arguments), default=str))
+        return {"call_id": call.id, "tool": call.name, "arguments": arguments}
+
+    def _weighed(self, judgement: Judgement) -> dict[str, object]:
+        return {
+            "risk": judgement.risk.name.lower(),
+            "reasons": [self._redactor.redact(reason) for reason in judgement.reasons],
+            "rules": list(judgement.rules),
+        }
+
+    def _how_it_went(self, result: ToolResult) -> dict[str, object]:
+        return {"outcome": self.outcome_line(result), "exit_code": result.exit_code, "code": result.code}
+
+    async def _interrupted(self, turn: Turn, call: ToolCall, approval: Approval | None) -> ToolResult:
         """The process died in mid-call. It may have taken effect, so it is reported, never repeated."""
         text = say(self._language, "interrupted", subject=subject_of(call))
-        notice = Effect(f"interrupted:{call.id}", turn.conversation, "notice", {"text": text})
+        effects = [Effect(f"interrupted:{call.id}", turn.conversation, "notice", {"text": text})]
+        if approval and approval.revert and approval.revert.state is Reverting.ARMED:
+            effects += self._keep_cards(turn, approval)
         await asyncio.gather(
-            self._store.enqueue([notice]),
+            self._store.enqueue(effects),
+            self._store.record(self._event(turn, "interrupted", self._what(call))),
             self._store.finish_approval(call.id, say(self._language, "outcome_interrupted")),
         )
         return failed(call, "missing_result", say("en", "result_interrupted"))
@@ -395,6 +635,22 @@ async def to_its_end(write: Awaitable[object]) -> None:
     writing.result()
     if cut:
         raise cut
+
+
+def cards_of(approval: Approval, where: Sequence[Conversation], again: str = "") -> list[Effect]:
+    """Return the card of a question for each place; `again` names a second showing of it."""
+    payload = {"approval_id": approval.id}
+    mark = f":{again}" if again else ""
+    return [Effect(f"card:{approval.id}:{place.chat_id}{mark}", place, "card", payload) for place in where]
+
+
+def changed_call(call: ToolCall, call_id: str, command: str) -> ToolCall:
+    """Return a call of the shell with a person's command in place of the model's.
+
+    A person makes no claim of risk, so the classifier alone speaks; whatever it says, the call is asked about.
+    """
+    arguments = {**call.arguments, "command": command, "risk": "low", "explanation": ""}
+    return replace(call, id=call_id, arguments=arguments, repaired=False)
 
 
 def failed(call: ToolCall, code: str, text: str) -> ToolResult:

@@ -244,6 +244,16 @@ class Emulator:
         if not taken:
             raise AssertionError(f"{len(self.updates.waiting())} updates not taken within {within} s")
 
+    async def expect_poll(self, within: float = 5.0) -> None:
+        """Wait until a getUpdates waits for news: the bot is up, and has nothing more to fetch.
+
+        Raises:
+            AssertionError: None came within so many real seconds.
+        """
+        polling = await self.updates.polled.until(lambda: self.updates.polling or None, within)
+        if not polling:
+            raise AssertionError(f"no getUpdates waits within {within} s")
+
     def half_open(self) -> None:
         """Let the waiting getUpdates, or else the next one, hang for ever while everything else works."""
         self.updates.deafen()

@@ -90,6 +90,18 @@ class Person:
         message.edited = self._world.clock()
         self._world.tell(message, "edited_message")
 
+    def download(self, message: Message) -> bytes:
+        """Return the bytes of a message's file.
+
+        Raises:
+            LookupError: It has none.
+        """
+        media = message.media
+        stored = None if media is None else self._world.files.find(media["file_id"])
+        if stored is None:
+            raise LookupError(f"{message!r} has no file")
+        return stored.data
+
     def delete(self, message: Message) -> None:
         """Delete a message for everybody; bots are not told of that."""
         message.deleted = True

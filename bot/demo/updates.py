@@ -60,6 +60,7 @@ class Updates:
             3 s for news, and within 0.5 s gets one update only.
         allowed: The kinds asked for; None is the default set.
         taken: Announced when updates are confirmed or delivered.
+        polled: Announced when a getUpdates begins to wait.
     """
 
     clock: VirtualClock
@@ -67,6 +68,7 @@ class Updates:
     repeats_slow_down: bool = True
     allowed: frozenset[str] | None = None
     taken: Changes = field(default_factory=Changes)
+    polled: Changes = field(default_factory=Changes)
     _queue: deque[Pending] = field(default_factory=deque)
     _poll: _Poll | None = None
     _listeners: list[Callable[[], None]] = field(default_factory=list)
@@ -195,6 +197,7 @@ class Updates:
             poll.deaf = True
         else:
             self._poll = poll
+            self.polled.announce()
         virtual_end, real_end = self.clock() + timeout, loop.time() + timeout
         try:
             while True:

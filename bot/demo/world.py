@@ -236,8 +236,6 @@ class World:
     def set_status(self, chat: Chat, user: User, status: Status, by: User) -> None:
         """Change somebody's membership and queue my_chat_member or chat_member."""
         old = chat.members.get(user.id, "left")
-        if not chat.is_group and user is self.bot and by.blocked:
-            old = "kicked"
         chat.members[user.id] = status
         change: Json = {
             "chat": chat.wire(),

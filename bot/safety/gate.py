@@ -8,11 +8,14 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.messages import Conversation, Risk, ToolCall
+from bot.safety import grants
 from bot.safety.classify import Verdict
+from bot.safety.revert import undo_of
+from bot.safety.worst import second_step
 
 Rule = Callable[[ToolCall, Conversation, str], tuple[Risk, tuple[str, ...]]]
 """Reads a call, its conversation and its cwd; returns the risk it sees and why, most severe first."""
@@ -32,22 +35,42 @@ class Judgement:
         reasons: For that person; empty only when `risk` is LOW.
         command: What that person reads: the exact command, or the exact arguments as JSON.
         reads_only: Nothing changes when the call is repeated; it may run beside others.
+        rules: The rules that had something to say, most severe first; for the audit.
+        second_step: Why a press alone does not approve; empty when it does.
+        grant_key: What a grant for this would be bound to, see `bot.safety.grants.key`; empty when none may be.
+        grant_files: Files that are part of that.
+        no_grant: Why none may be given; empty when one may, or nobody needs one.
+        undo: The command that undoes this one; empty when none is known.
     """
 
     risk: Risk
     reasons: tuple[str, ...]
     command: str
     reads_only: bool
+    rules: tuple[str, ...] = ()
+    second_step: str = ""
+    grant_key: str = ""
+    grant_files: tuple[str, ...] = ()
+    no_grant: str = ""
+    undo: str = ""
 
 
 class Gate:
-    def __init__(self, classify: Callable[..., Verdict], rules: Mapping[str, Rule] | None = None) -> None:
+    def __init__(
+        self,
+        classify: Callable[..., Verdict],
+        rules: Mapping[str, Rule] | None = None,
+        *,
+        version: str = "",
+    ) -> None:
         """
         Args:
             classify: Called with a command and `cwd`; see `bot.safety.classify`.
             rules: By tool name, for what depends on a tool's arguments.
+            version: Of the classifier's rules; grants end when it changes. See `rules_version`.
         """
         self._classify = classify
+        self._version = version
         self._rules = {"send_telegram": other_chat} | dict(rules or {})
 
     def judge(
@@ -61,6 +84,7 @@ class Gate:
         """
         reasons: tuple[str, ...] = ()
         risk = floor
+        verdict: Verdict | None = None
         command = call.arguments.get("command") if call.name == "run_in_terminal" else None
         if isinstance(command, str):
             verdict = self._classify(command, cwd=cwd)
@@ -80,7 +104,39 @@ class Gate:
         shown = command if isinstance(command, str) else in_json(call.arguments)
         if risk > Risk.LOW and not reasons:
             reasons = (f"{call.name} is {risk.name.lower()} risk by itself",)
-        return Judgement(risk, reasons, shown, reads_only and risk is Risk.LOW)
+        judgement = Judgement(risk, reasons, shown, reads_only and risk is Risk.LOW)
+        if verdict is None or risk is not Risk.HIGH:
+            return judgement if verdict is None else replace(judgement, rules=verdict_rules(verdict))
+        return self._weighed(judgement, verdict, cwd, mended=call.repaired)
+
+    def _weighed(self, judgement: Judgement, verdict: Verdict, cwd: str, *, mended: bool) -> Judgement:
+        """Add what a card about this command may offer and must demand."""
+        command = judgement.command
+        worst, undo = second_step(command, verdict), undo_of(command, verdict)
+        no_grant = worst or grants.why_not(verdict)
+        if undo:
+            no_grant = no_grant or "it can lock people out"
+        if mended:
+            no_grant = no_grant or "the model wrote it in broken JSON"
+        grant_key, paths = "", grants.files_behind(verdict, cwd) if not no_grant else None
+        files = grants.fingerprints(paths) if paths is not None else None
+        if files is not None:
+            grant_key = grants.key(command, cwd=cwd, verdict=verdict, version=self._version, files=files)
+        elif not no_grant:
+            no_grant = "what it runs stands in a file that can't be pinned down"
+        return replace(
+            judgement,
+            rules=verdict_rules(verdict),
+            second_step=worst,
+            grant_key=grant_key,
+            grant_files=tuple(files or ()),
+            no_grant=no_grant,
+            undo=undo,
+        )
+
+
+def verdict_rules(verdict: Verdict) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(finding.rule for finding in verdict.findings))
 
 
 def digest(call: ToolCall, *, nonce: str, cwd: str) -> str:

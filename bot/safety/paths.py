@@ -64,7 +64,7 @@ def path_pattern(rules: Rules, key: str) -> re.Pattern[str]:
 
 
 def canonical(path: str, folders: Sequence[str]) -> list[str]:
-    """Return what the path may come to, `.`, `..` and `//` removed, one for each folder it may be relative to.
+    """Return what the path may come to, `.`, `..` and `//` removed: one for each folder it may start from.
 
     A path in the home directory starts with `~`; one in an unknown working directory with `./`.
     """
@@ -90,8 +90,11 @@ _SYSTEM = re.compile(
 
 
 def in_workspace(path: str, start: str) -> str:
-    """Return a path below the folder the command starts in as `./…`: what the folder itself is called does not
-    make its files credentials or protected. Other paths, and all in a folder of the system, come back as given."""
+    """Return a path below the folder the command starts in as `./…`, any other as it is.
+
+    What the folder itself is called does not make its files credentials or protected, unless the system or a
+    person's keys live there.
+    """
     if start.startswith("/") and path.startswith(start.rstrip("/") + "/") and not _SYSTEM.match(start):
         return "." + path[len(start.rstrip("/")) :]
     return path

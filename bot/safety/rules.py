@@ -20,7 +20,7 @@ A file under `bot/safety/rules/` or an operator's `rules.d/` holds tables of the
     verbless = "low"            the level without a sub-command
     numbers = true              `-5` is an option
     least = 1                   fewer operands than this are high (it would read a program from its input)
-    match = '''high  sort --compress-prog sh big'''     examples, a level and a command a line; tests check them
+    match = '''high  sort --compress-prog sh big'''     examples: level, command; tests check them
 
     [program.git.verbs]         sub-commands with nothing to say but their level; `stash list` is two words
     low = "status, stash list"
@@ -53,7 +53,7 @@ OUTPUTS = frozenset(["number", "name", "path", "pass", "network", "decoded", "an
 KEYS = frozenset(
     "level reason options values medium high low read write list operands handler output "
     "least match verbs verb "
-    "override verbless numbers before_verb".split()
+    "verb override verbless numbers before_verb".split()
 )
 SECTIONS = frozenset(["program", "paths", "environment", "network"])
 
@@ -161,7 +161,7 @@ _HEADER = re.compile(
 
 
 class Shelf(Mapping[str, tuple[Mapping[str, Any], str]]):
-    """The tables of our own files, each read when it is first asked for: a command needs a handful of them."""
+    """The tables of our own files, each read when it is first asked for: a command needs few of them."""
 
     def __init__(self, files: Iterable[tuple[str, str]]) -> None:
         self.pieces: dict[str, list[str]] = {}
@@ -211,8 +211,8 @@ def load_rules(
 ) -> Rules:
     """Return our rules with the operator's on top; never raises.
 
-    An operator's file adds programs, sub-commands, paths and names, and raises levels. A table for a program of
-    ours replaces it only with `override = true`; without, both are asked and the higher one counts.
+    An operator's file adds programs, sub-commands, paths and names, and raises levels. A table for a program
+    of ours replaces it only with `override = true`; without, both are asked and the higher one counts.
 
     Args:
         directory: Holds the operator's `*.toml`, read in the order of their names. It need not exist.

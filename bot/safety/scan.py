@@ -300,6 +300,8 @@ class Scan:
         for child in node.children:
             if child.type == "file_redirect":
                 flow = self.redirect(child, source, truncates) or flow
+                # `rm > log -rf x`: the grammar takes the words after the target for more targets.
+                extra += redirect_targets(child)[1:]
                 appends = appends or any(part.type in (">>", "&>>") for part in child.children)
             elif child.type == "herestring_redirect":
                 flow = self.here_string(child)
@@ -317,9 +319,16 @@ class Scan:
             for path in truncates:
                 if not path.startswith(("/tmp/", "/dev/")):  # noqa: S108
                     self.find(Risk.HIGH, "empties a file", show(path), "redirect.truncate")
+        if extra and (body is None or body.type != "command"):
+            self.find(Risk.HIGH, "the command could not be parsed for certain", source, "tree")
         if body is None:
             return NOTHING
         out = self.run_command(body, flow, extra) if body.type == "command" else self.run(body, flow)
+        if body.type in ("list", "pipeline", "compound_statement", "negated_command"):
+            # `cd X && ls > f`: the redirection belongs to what comes last, where the folder is another.
+            for child in node.children:
+                if child.type == "file_redirect":
+                    self.redirect(child, source)
         for child in after:
             if child.type == "pipeline":
                 out = self.run_pipeline(child, replace(out, kind="pipe"))
@@ -457,9 +466,8 @@ class Scan:
             if all(fields == ("",) or " ".join(fields) in plain for fields in values):
                 return
         if matches(name, rules.words("environment", "dangerous")):
-            if name == "IFS" and all(is_literal("".join(fields)) for fields in values):
-                if all(set("".join(fields)) <= set(" \t\n,:;|=/") for fields in values):
-                    return
+            if name == "IFS" and all(set("".join(fields)) <= set(" \t\n,:;|=/") for fields in values):
+                return
             self.find(
                 Risk.HIGH, f"changes which code runs later, through ${name}", source, "environment.dangerous"
             )
@@ -763,6 +771,7 @@ class Scan:
         for child in rest:
             if child.type in ("regex", "extglob_pattern"):
                 self.value_inside(child)
+        values: Values
         match operators:
             case []:
                 values = self.lookup(name, node) if name else [(NUM,)]
@@ -780,6 +789,10 @@ class Scan:
                             values = []  # the environment of a command holds nothing but what we put there
                         values += other
                 return self.spread(values, quoted)
+            case [":=" | "="]:
+                for child in rest:
+                    self.check_variable(name, self.value(child, quoted=True), source)
+                return [(ANY if quoted else SPLIT,)]
             case [":+" | "+"]:
                 values = [("",)]
                 for child in rest:
@@ -856,7 +869,7 @@ class Scan:
     # arithmetic
 
     def compute(self, node: "Node") -> None:
-        """Judge what is evaluated as a number: bash runs `$(…)` inside an index even when a variable holds it."""
+        """Judge what is evaluated as a number: bash runs `$(…)` in an index even out of a variable."""
         kind = node.type
         if kind in ("variable_name", "word"):
             name = tree.text(node)
@@ -865,9 +878,8 @@ class Scan:
             if name.isidentifier():
                 # An environment of our own making holds no such text; what was set here is looked at.
                 self.check_number(self.lookup(name, node, unset=NUM), name)
-            elif not re.fullmatch(r"[0-9A-Za-z_#]+|-?[0-9]+|[@*]", name):
-                if kind == "word" and not re.fullmatch(r"[\w+\-*/%<>=!&|^~?:,. ]+", name):
-                    self.find(Risk.HIGH, "evaluates text as a number", name, "shell.arithmetic")
+            elif not re.fullmatch(r"[\w+\-*/%<>=!&|^~?:,. #@]+", name):
+                self.find(Risk.HIGH, "evaluates text as a number", name, "shell.arithmetic")
             return
         if kind == "number" and not node.children:
             return
@@ -889,9 +901,8 @@ class Scan:
             return
         if kind == "subscript":
             for child in node.children:
-                if child.is_named and child.type != "variable_name":
-                    if tree.text(child) not in ("@", "*"):
-                        self.compute(child)
+                if child.is_named and child.type != "variable_name" and tree.text(child) not in ("@", "*"):
+                    self.compute(child)
             return
         for child in node.children:
             if child.is_named:
@@ -929,7 +940,7 @@ class Scan:
     def redirect(self, node: "Node", source: str, truncates: list[str] | None = None) -> Flow | None:
         """Judge a redirection; return the new input when it is one."""
         operator = next((child.type for child in node.children if not child.is_named), "")
-        targets = [child for child in node.children if child.is_named and child.type != "file_descriptor"]
+        targets = redirect_targets(node)[:1]
         if operator in (">&-", "<&-"):
             return None
         fields: list[str] = []
@@ -986,6 +997,7 @@ class Scan:
                     text = self.here_body(child)
                 case "file_redirect":
                     self.redirect(child, source)
+                    extra += redirect_targets(child)[1:]
                 case "herestring_redirect" | "heredoc_redirect":
                     self.find(Risk.HIGH, "shell syntax that is not understood", source, "redirect.heredoc")
                 case _ if not child.is_named:
@@ -1050,6 +1062,8 @@ class Scan:
                 self.prefix(child)
             elif kind == "file_redirect":
                 ahead = self.redirect(child, source) or ahead
+                if len(redirect_targets(child)) > 1:
+                    self.find(Risk.HIGH, "the command could not be parsed for certain", source, "tree")
             elif kind == "herestring_redirect":
                 ahead = self.here_string(child)
             elif kind == "heredoc_redirect":
@@ -1066,6 +1080,10 @@ class Scan:
 
     def judge(self, argv: Sequence[str], stdin: Flow, source: str) -> Flow:
         return judge.judge(self, argv, stdin, source)
+
+
+def redirect_targets(node: "Node") -> "list[Node]":
+    return [child for child in node.children if child.is_named and child.type != "file_descriptor"]
 
 
 def argument_lists(pieces: Sequence[Values]) -> list[list[str]]:

@@ -260,6 +260,8 @@ class _Walk:
         value = node.child_by_field_name("value")
         if name is None:
             return
+        if not re.match(r"[A-Za-z_]", text(name)):
+            self.problem("a variable name that is not plain", text(node))
         if name.type == "subscript":
             inner = name.child_by_field_name("name")
             if inner is not None:
@@ -316,7 +318,7 @@ class _Walk:
             self.check_parentheses(node)
 
     def check_parentheses(self, node: Node) -> None:
-        """Where the parentheses don't match, bash reads `$((` as a command in a subshell in a substitution."""
+        """Where parentheses don't match, bash reads `$((` as a subshell in a substitution."""
         open_ones = 0
         content = text(node)
         for index, char in enumerate(content):

@@ -25,7 +25,7 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing a rule has to say. `rule` names the rule: a file and a table, or a stage of the classifier."""
+    """One thing a rule has to say. `rule` names it: a file and a table, or a stage of the classifier."""
 
     risk: Risk
     sentence: str

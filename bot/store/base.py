@@ -92,11 +92,11 @@ class Approval:
         cards: (chat_id, message_id) of every card sent for it.
         reason: What the person said with a denial, or why it was cancelled.
         outcome: One line after the run (`exit 0, 1.2 s`); empty before.
-        replaces: Id of the model's call whose place this one takes; empty unless a person changed the command.
+        replaces: Id of the model's call whose place this takes; empty unless a person changed the command.
         changed_by: Who wrote the command instead of the model; empty when nobody did.
         second_step: Why a press alone does not approve; empty when it does.
         grant_key: What a grant given here covers, see `bot.safety.grants.key`; empty when none may be given.
-        grant_rule: The same in words.
+        grant_files: Absolute paths of what runs behind the command; a grant ends when one changes.
         undo: The command that undoes this one; empty when none is known.
         code: Asked of a presser at the moment; None otherwise.
         revert: How its undoing stands; None when it runs without.
@@ -126,7 +126,7 @@ class Approval:
     changed_by: str = ""
     second_step: str = ""
     grant_key: str = ""
-    grant_rule: str = ""
+    grant_files: tuple[str, ...] = ()
     undo: str = ""
     code: Code | None = None
     revert: Revert | None = None
@@ -310,11 +310,21 @@ class Approvals(Protocol):
         name: str = "",
         reason: str = "",
         update_id: int | None = None,
+        code: str = "",
+        grant: Grant | None = None,
+        revert_after: float | None = None,
+        instead: tuple[Approval, Sequence[Effect]] | None = None,
     ) -> Approval | None:
         """Give the first and only decision, by one conditional UPDATE.
 
         APPROVED after `expires_at` is refused. Stores, with it, a `card_update` effect and an audit event;
         finishes the update in any case.
+
+        Args:
+            code: What the presser typed; with a second step, APPROVED needs the code that stands open.
+            grant: Stored when the decision is.
+            revert_after: Have what runs undone after so many seconds unless kept.
+            instead: A question that takes this one's place, and its cards; stored when the decision is.
 
         Returns:
             The approval as decided; None if it was decided before, had expired or does not exist.
@@ -336,8 +346,8 @@ class Approvals(Protocol):
     ) -> bool:
         """Mark a call as about to run. True once per call, ever.
 
-        With `digest` the call also needs an APPROVED question of that digest, with `grant_id` that grant to be
-        in force at `at`; otherwise False and no claim. An undoing that was asked for is armed.
+        With `digest` the call also needs an APPROVED question of that digest, with `grant_id` that grant in
+        force at `at`; otherwise False and no claim. An undoing that was asked for is armed.
         """
         ...
 
@@ -425,7 +435,12 @@ class Reverts(Protocol):
         ...
 
     async def finish_revert(
-        self, approval_id: str, outcome: str, *, effects: Sequence[Effect] = (), audit: Sequence[AuditEvent] = ()
+        self,
+        approval_id: str,
+        outcome: str,
+        *,
+        effects: Sequence[Effect] = (),
+        audit: Sequence[AuditEvent] = (),
     ) -> None:
         """From UNDOING to UNDONE, with what came of it."""
         ...

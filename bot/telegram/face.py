@@ -225,7 +225,10 @@ class TelegramFace:
             await self._turn(conversation, said, update_id)
 
         async def ready() -> bool:
-            return await self._may_go_on(conversation, message, user_id)
+            if await self._may_go_on(conversation, message, user_id):
+                return True
+            await self._explain_wait(conversation, message, user_id)  # the question may be newer than it
+            return False
 
         label = " ".join(text.split())[:MAX_LABEL]
         self._lanes.put(conversation, Job(run, update_id, label, ready))

@@ -98,8 +98,6 @@ def quote_of(message: Message) -> tuple[str, str]:
     quoted = message.quote.text if message.quote else ""
     name = ""
     if replied := message.reply_to_message:
-        if begins_topic(message):
-            return "", ""
         quoted = quoted or replied.text or replied.caption or ""
         name = replied.from_user.full_name if replied.from_user else ""
     elif external := message.external_reply:

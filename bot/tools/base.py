@@ -30,6 +30,7 @@ class ToolContext:
         output_dir: Absolute folder for whole outputs too long to keep in memory. Exists.
         progress: Takes the last line of output, at most about twice a second. Must return at once.
         timeout: Seconds a call may take unless it asks for another limit.
+        approved: A person said yes to this very call; a command that nobody was asked about runs confined.
     """
 
     conversation: Conversation
@@ -39,6 +40,7 @@ class ToolContext:
     output_dir: Path
     progress: Callable[[str], None] = field(default=lambda line: None)
     timeout: float = 120.0
+    approved: bool = False
 
 
 @dataclass(frozen=True, slots=True)

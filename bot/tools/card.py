@@ -23,7 +23,7 @@ class CardDetails:
     Attributes:
         lines: In the order to show.
         warnings: Each to be marked; may be empty.
-        second_step: A press is not enough: the person must confirm once more.
+        second_step: Why a press alone is not enough, as in `Approval`; empty when it is.
         fingerprint: ASCII. The same as long as the same would happen; when it changed since the card was
             shown, the press was for something else.
         image: Absolute path of a picture to show with the card.
@@ -31,7 +31,7 @@ class CardDetails:
 
     lines: tuple[CardLine, ...]
     warnings: tuple[str, ...]
-    second_step: bool
+    second_step: str
     fingerprint: str
     image: Path | None = None
 

@@ -3,6 +3,7 @@
 The shell gets the command as its last argument, unchanged. Before it comes to that it reads its standard
 input to the end, where we put three lines: they close standard input and have the shell write its folder to
 a file when it exits. Until we have written them the command waits, which is the time to put it in its cgroup.
+What confines a command (`bot.tools.sandbox`) stands in front of the shell and waits for an empty line before them.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ import os
 import re
 import shlex
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +22,7 @@ from signal import SIGKILL
 from bot.errors import ToolError
 from bot.tools.capture import Capture, Stream
 from bot.tools.family import MARKER, Family
+from bot.tools.sandbox import Sandbox
 
 CHUNK = 64 * 1024
 """Bytes a read; a pipe holds no more."""
@@ -96,14 +99,21 @@ class Commands:
         environment: What every command gets; see `bot.tools.environment.scrub`.
         cgroup: Delegated to us, see `bot.tools.family.delegated_cgroup`; None to do without.
         umask: Of commands: the bot's own is for its own files.
+        sandbox: Around confined commands; None for none.
     """
 
     def __init__(
-        self, environment: Mapping[str, str], *, cgroup: Path | None = None, umask: int = 0o022
+        self,
+        environment: Mapping[str, str],
+        *,
+        cgroup: Path | None = None,
+        umask: int = 0o022,
+        sandbox: Sandbox | None = None,
     ) -> None:
         self._environment = dict(environment)
         self._cgroup = cgroup
         self._umask = umask
+        self.sandbox = sandbox
         self._left: dict[_Run, asyncio.Task[None]] = {}
 
     async def run(
@@ -114,6 +124,7 @@ class Commands:
         timeout: float,
         file: Path,
         on_line: Callable[[str], None] = lambda line: None,
+        confined: bool = True,
     ) -> Finished:
         """Run a command in /bin/bash until its shell exits or `timeout` seconds have passed.
 
@@ -121,18 +132,21 @@ class Commands:
             cwd: Absolute; must exist.
             file: Made when there is more output than memory should hold, or output to come. Must not exist.
             on_line: Takes the last line printed, at most every `PROGRESS` seconds. Must return at once.
+            confined: In the sandbox, if there is one.
 
         Raises:
-            ToolError: `InvalidArgs`: no shell could be given this command.
+            ToolError: `InvalidArgs`: no shell could be given this command; `NotConfigured`: it was to be
+                confined and can't be.
             OSError: The shell could not be started, e.g. because `cwd` is gone.
             asyncio.CancelledError: Everything the command started has ended.
         """
         started = time.monotonic()
         run = _Run(command, Family(self._cgroup), Capture(file), on_line)
-        note = _make_note(file.parent / f".cwd-{run.family.mark}")
+        sandbox = self.sandbox if confined else None
+        note = _make_note(file.parent, run.family.mark, sandbox.note_owner if sandbox else None)
         shell = None
         try:
-            shell = self._start(run, cwd, note)
+            shell = self._start(run, cwd, note, sandbox)
             timed_out = not await self._wait(run, shell, timeout)
             await self._drain(run)
             members = tuple(run.family.members())
@@ -184,8 +198,12 @@ class Commands:
         """End every job. Their pipes end with us, and a job that prints would die of that half-way."""
         await asyncio.gather(*(self.end(job.id) for job in self.jobs))
 
-    def _start(self, run: _Run, cwd: Path, note: Path | None) -> "subprocess.Popen[bytes]":
-        encoded = _encode(run.command)
+    def _start(
+        self, run: _Run, cwd: Path, note: Path | None, sandbox: Sandbox | None
+    ) -> "subprocess.Popen[bytes]":
+        words: list[str | bytes] = ["/bin/bash", "--noprofile", "--norc", "-c", _encode(run.command)]
+        if sandbox:
+            words = sandbox.wrap(words, cwd=cwd, note=note)
         environment = {
             **self._environment,
             MARKER: run.family.mark,
@@ -197,7 +215,7 @@ class Commands:
         err, err_write = os.pipe2(os.O_CLOEXEC)
         try:
             shell = subprocess.Popen(
-                [b"/bin/bash", b"--noprofile", b"--norc", b"-c", encoded],
+                words,
                 stdin=script_read,
                 stdout=out_write,
                 stderr=err_write,
@@ -215,7 +233,7 @@ class Commands:
                 os.close(descriptor)
         run.family.adopt(shell.pid)
         with contextlib.suppress(BrokenPipeError):
-            os.write(script, _prelude(run.command, note).encode())
+            os.write(script, b"\n" + _prelude(run.command, note).encode())
         os.close(script)
         loop = asyncio.get_running_loop()
         for pipe, stream in ((out, run.capture.stdout), (err, run.capture.stderr)):
@@ -339,12 +357,17 @@ def _prelude(command: str, note: Path | None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _make_note(path: Path) -> Path | None:
-    """Make the file for the folder, ours whatever the command's umask; None on a full disk."""
+def _make_note(folder: Path, mark: str, owner: tuple[int, int] | None) -> Path | None:
+    """Make the file for the folder, its owner's whatever the command's umask; None on a full disk."""
+    # Another user gets into no folder of ours.
+    path = Path(tempfile.gettempdir() if owner else folder, f".cwd-{mark}")
     try:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except OSError:
         return None
+    if owner:
+        os.fchown(file, *owner)
+    os.close(file)
     return path
 
 
@@ -352,7 +375,9 @@ def _read_note(path: Path | None) -> Path | None:
     if path is None:
         return None
     try:
-        folder = os.fsdecode(path.read_bytes().removesuffix(b"\n"))
+        # Where it belongs to another user, a link or a FIFO may have taken its place.
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            folder = os.fsdecode(file.read(LONGEST).removesuffix(b"\n"))
     except OSError:
         return None
     return Path(folder) if folder.startswith("/") and os.path.isdir(folder) else None

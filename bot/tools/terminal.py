@@ -19,6 +19,11 @@ _SCREEN = re.compile(
     r"(?:^|[;&|(]\s*|\bsudo\s+)(?:vim?|nvim|nano|emacs|less|more|man|top|htop|watch)\b", re.MULTILINE
 )
 
+_CONFINED = (
+    "[ran confined ({level}), as everything that nobody was asked about; if it failed of that, call it again "
+    "with risk high, and a person can let it run freely]"
+)
+
 
 def _claim(value: object) -> object:
     claim = value.strip().lower() if isinstance(value, str) else value
@@ -64,10 +69,13 @@ def run_in_terminal(commands: Commands) -> Tool:
             timeout=limit,
             file=context.output_dir / f"{context.call_id}.txt",
             on_line=context.progress,
+            confined=not context.approved,
         )
         moved = finished.cwd if finished.cwd and finished.cwd != context.cwd.resolve() else None
         code = _code(finished)
         notes = list(_notes(finished, command, limit))
+        if code and not context.approved and commands.sandbox and commands.sandbox.level != "off":
+            notes.append(_CONFINED.format(level=commands.sandbox.level))
         if moved:
             notes.append(f"[now in {moved}]")
         return ToolOutcome(

@@ -225,6 +225,8 @@ async def test_interrupting_a_held_lane_drops_the_held_job(lanes: Lanes, work: W
     await asyncio.sleep(0.01)
 
     assert await lanes.interrupt(HERE) == (False, [held])
+    await asyncio.sleep(0.01)
+    assert not lanes.holds_next(HERE)
     lanes.put(HERE, Job(work.quick("next")))
     await idle(lanes)
 

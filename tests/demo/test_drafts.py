@@ -70,6 +70,23 @@ async def test_stop_tells_the_bot_which_draft(bot: BareBot, alice: Person) -> No
     assert alice.screen().draft is None
 
 
+async def test_drafts_and_stops_are_per_topic() -> None:
+    emulator = Emulator(topics=True)
+    alice = emulator.person(7, started=True)
+    topic = alice.create_topic(alice.chat, "Session")
+    async with BareBot.of(emulator) as bot:
+        await bot.updates(offset=-1, allowed_updates=["stopped_message_generation"])
+        params = {"chat_id": 7, "message_thread_id": topic.id, "text": "x", "can_stop": True}
+        await bot.do("sendMessageDraft", draft_id=5, **params)
+
+        with pytest.raises(LookupError):
+            alice.stop_draft()
+        alice.stop_draft(topic=topic)
+
+        stopped = (await bot.updates())[-1]["stopped_message_generation"]
+        assert (stopped["draft_id"], stopped["message_thread_id"]) == (5, topic.id)
+
+
 async def test_a_draft_without_stop_has_no_stop(bot: BareBot, alice: Person) -> None:
     await bot.do("sendMessageDraft", chat_id=7, draft_id=42, text="x")
 

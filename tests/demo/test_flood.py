@@ -58,6 +58,14 @@ async def test_ignoring_it_makes_it_longer(strict: BareBot) -> None:
     assert waits[-1] >= 16
 
 
+async def test_a_quiet_minute_ends_the_growth(strict: BareBot, emulator: Emulator) -> None:
+    await burst(strict, 8)
+
+    emulator.clock.advance(200)
+
+    assert (await burst(strict, 4))[-1]["parameters"]["retry_after"] == 1
+
+
 async def test_other_chats_go_on(strict: BareBot) -> None:
     await burst(strict, 5)
 

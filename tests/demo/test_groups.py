@@ -147,6 +147,19 @@ async def test_a_kicked_bot_hears_nothing_more(bot: BareBot, alice: Person, grou
     assert update["my_chat_member"]["new_chat_member"]["status"] == "kicked"
 
 
+async def test_an_admin_bot_is_told_of_members_when_it_asks(
+    bot: BareBot, emulator: Emulator, alice: Person, bob: Person
+) -> None:
+    await bot.updates(allowed_updates=["chat_member"])
+    group = emulator.supergroup(-1009, "New", [alice], bot="administrator")
+
+    bob.join(group)
+    bob.leave(group)
+
+    changes = [update["chat_member"]["new_chat_member"]["status"] for update in await bot.updates()]
+    assert changes == ["member", "left"]
+
+
 async def test_leaving_makes_the_bot_a_stranger(bot: BareBot, group: Chat) -> None:
     await bot.do("leaveChat", chat_id=group.id)
 
@@ -169,6 +182,14 @@ async def test_a_migrated_group_answers_with_its_new_id(
     assert body["parameters"] == {"migrate_to_chat_id": -1001557912345}
     await bot.do("sendMessage", chat_id=-1001557912345, text="x")
     assert await bot.updates() == []
+
+
+def test_nobody_writes_in_a_migrated_group(emulator: Emulator, alice: Person) -> None:
+    group = emulator.group(-500, "Ops", [alice])
+    emulator.migrate(group, -1001557912345)
+
+    with pytest.raises(ValueError, match="has become -1001557912345"):
+        alice.send("hi", group)
 
 
 async def test_a_migration_is_announced_in_both_chats(
@@ -201,6 +222,21 @@ async def test_the_bot_answers_in_a_topic(bot: BareBot, alice: Person, forum: Ch
 
     assert sent["message_thread_id"] == topic.id
     assert [m.text for m in alice.screen(forum, topic=topic).messages if m.text] == ["x"]
+
+
+async def test_a_reply_lands_in_the_topic_of_what_it_answers(
+    bot: BareBot, alice: Person, forum: Chat
+) -> None:
+    topic = alice.create_topic(forum, "Build")
+    asked = alice.send("hi", forum, topic=topic)
+
+    answered = await bot.do(
+        "sendMessage", chat_id=forum.id, text="x", reply_parameters={"message_id": asked.id}
+    )
+    again = alice.send("thanks", forum, reply_to=forum.messages[-1])
+
+    assert answered["message_thread_id"] == topic.id
+    assert again.thread == topic.id
 
 
 async def test_expect_and_typing_keep_topics_apart(bot: BareBot, alice: Person, forum: Chat) -> None:

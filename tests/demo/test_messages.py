@@ -123,6 +123,33 @@ async def test_blocking_and_unblocking_are_told(bot: BareBot, alice: Person) -> 
     await bot.do("sendMessage", chat_id=7, text="back")
 
 
+async def test_a_bot_cannot_write_to_bots(bot: BareBot, emulator: Emulator) -> None:
+    emulator.person(99, "Other", is_bot=True)
+
+    answer = await bot.refused("sendMessage", chat_id=99, text="x")
+
+    assert answer == "Forbidden: bot can't send messages to bots"
+
+
+async def test_a_public_group_has_a_name(bot: BareBot, emulator: Emulator, alice: Person) -> None:
+    group = emulator.supergroup(-1001, "Ops", [alice], username="OpsRoom")
+
+    sent = await bot.do("sendMessage", chat_id="@opsroom", text="x")
+
+    assert sent["chat"] == {"id": group.id, "type": "supergroup", "title": "Ops", "username": "OpsRoom"}
+
+
+async def test_a_reply_to_another_chat_is_external(bot: BareBot, emulator: Emulator, alice: Person) -> None:
+    group = emulator.supergroup(-1001, "Ops", [alice])
+    message = alice.send("in the group", group)
+    parameters = {"message_id": message.id, "chat_id": group.id}
+
+    sent = await bot.do("sendMessage", chat_id=7, text="x", reply_parameters=parameters)
+
+    assert sent["external_reply"]["message_id"] == message.id
+    assert "reply_to_message" not in sent
+
+
 async def test_a_deleted_account_is_forbidden(bot: BareBot, alice: Person) -> None:
     alice.user.deactivated = True
 

@@ -146,6 +146,30 @@ async def test_updates_left_lying_are_told(emulator: Emulator, alice: Person) ->
         await emulator.expect_all_taken(within=0.05)
 
 
+async def test_expect_poll_waits_for_a_waiting_poll(bot: BareBot, emulator: Emulator) -> None:
+    waiting = asyncio.create_task(emulator.expect_poll())
+    await asyncio.sleep(0.05)
+    assert not waiting.done()
+
+    poll = asyncio.create_task(bot.updates(timeout=30))
+    await waiting
+
+    poll.cancel()
+
+
+async def test_a_poll_that_never_comes_is_told(emulator: Emulator) -> None:
+    with pytest.raises(AssertionError, match="no getUpdates"):
+        await emulator.expect_poll(within=0.05)
+
+
+async def test_a_file_is_downloaded_from_its_message(bot: BareBot, alice: Person) -> None:
+    await bot.upload("sendDocument", {"document": ("a.txt", b"hello", "text/plain")}, chat_id="7")
+
+    assert alice.download(alice.chat.messages[-1]) == b"hello"
+    with pytest.raises(LookupError, match="no file"):
+        alice.download(alice.send("text"))
+
+
 async def test_an_unanswered_press_is_told(bot: BareBot, alice: Person) -> None:
     markup = {"inline_keyboard": [[{"text": "A", "callback_data": "a"}]]}
     await bot.do("sendMessage", chat_id=7, text="?", reply_markup=markup)
@@ -170,6 +194,39 @@ async def test_an_edit_keeps_the_message_and_is_told(bot: BareBot, alice: Person
     update = (await bot.updates())[-1]["edited_message"]
     assert (update["message_id"], update["text"]) == (message.id, "invite Rob")
     assert update["edit_date"]
+
+
+async def test_an_edit_has_its_own_entities(bot: BareBot, alice: Person) -> None:
+    message = alice.send("/start")
+
+    alice.edit(message, "please /stop")
+
+    update = (await bot.updates())[-1]["edited_message"]
+    assert update["entities"] == [{"type": "bot_command", "offset": 7, "length": 5}]
+
+
+async def test_a_caption_is_edited_as_a_caption(bot: BareBot, alice: Person) -> None:
+    message = alice.send_document("a.txt", b"x", caption="/one")
+
+    alice.edit(message, "two")
+
+    update = (await bot.updates())[-1]["edited_message"]
+    assert update["caption"] == "two"
+    assert not {"text", "entities", "caption_entities"} & update.keys()
+
+
+async def test_edits_after_a_block_are_not_told(bot: BareBot, alice: Person) -> None:
+    message = alice.send("a")
+    alice.block()
+
+    alice.edit(message, "b")
+
+    assert [*(await bot.updates())[-1]][1] == "my_chat_member"
+
+
+def test_an_album_has_two_files_at_least(alice: Person) -> None:
+    with pytest.raises(ValueError, match="2 to 10 files"):
+        alice.send_album([("a.jpg", b"x")])
 
 
 async def test_a_refresh_is_an_edit_with_the_same_text(bot: BareBot, alice: Person) -> None:

@@ -25,8 +25,6 @@ def find_chat(world: World, params: Params, *, write: bool = True, name: str = "
         chat = next((c for c in world.chats.values() if c.is_group and c.username.lower() == wanted), None)
     elif raw.lstrip("-").isdecimal():
         chat = world.chats.get(int(raw))
-        if chat is None and (user := world.users.get(int(raw))) is not None and not user.is_bot:
-            chat = world.private_chat(user)
     if chat is None:
         raise bad_request("chat not found")
     check_access(world, chat, write=write)
@@ -42,6 +40,8 @@ def check_access(world: World, chat: Chat, *, write: bool) -> None:
     if chat.user is not None:
         if not write:
             return
+        if chat.user.is_bot:
+            raise forbidden("bot can't send messages to bots")
         if chat.user.deactivated:
             raise forbidden("user is deactivated")
         if chat.user.blocked:

@@ -10,7 +10,7 @@ from bot.safety.words import is_unknown
 @handles("tar", raw=True)
 def tar(call: Call) -> Flow:
     args = list(call.args)
-    # The oldest way of writing options: the first word has no dash, values follow in the order of its letters.
+    # The oldest way of writing options: a first word without a dash, values in the order of its letters.
     if args and not args[0].startswith("-") and re.fullmatch(r"[A-Za-z]+", args[0]):
         letters = args.pop(0)
         spelled: list[str] = []

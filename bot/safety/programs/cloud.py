@@ -47,8 +47,12 @@ def cloud(call: Call) -> Flow:
         call.clear()
         for word in call.args:
             if re.match(r"(?:file|fileb)://", word) or word in (
-                "--with-decryption", "--cli-input-json", "--reveal", "--show-secrets", "--impersonate-service-account",
-            ):  # fmt: skip
+                "--with-decryption",
+                "--cli-input-json",
+                "--reveal",
+                "--show-secrets",
+                "--impersonate-service-account",
+            ):
                 call.high("reads a local file or keys for the cloud", word)
     if (
         call.program in ("gsutil", "s3cmd", "mc", "b2")

@@ -63,9 +63,9 @@ _MANAGE_HIGH = frozenset(
 def script(call: Call, path: str, args: list[str]) -> Flow:
     run_script(call, path)
     name = path.rpartition("/")[2]
-    if name in ("manage.py", "artisan", "console", "rails", "rake") and args:
-        if args[0] in _MANAGE_HIGH or (args[0] != "migrate" and _TASKS.match(args[0])):
-            call.high("changes or shows the data of the application", args[0])
+    task = args[0] if name in ("manage.py", "artisan", "console", "rails", "rake") and args else ""
+    if task in _MANAGE_HIGH or (task != "migrate" and _TASKS.match(task)):
+        call.high("changes or shows the data of the application", task)
     if name == "manage.py" and args[:1] == ["runserver"] and any("0.0.0.0" in word for word in args):  # noqa: S104
         call.high("opens a port to the network")
     for word in args:
@@ -261,6 +261,7 @@ def npx(call: Call) -> Flow:
     if not local or spec is None:
         call.high("fetches and runs code")
         return Flow("pipe")
+    call.clear()
     return call.run(words)
 
 
@@ -277,9 +278,11 @@ def build(call: Call) -> Flow:
         call.clear()
         return Flow("pipe")
     for name, value in call.options:
-        if name in ("-f", "--file", "--makefile", "-C", "--directory") and value:
-            if value.startswith(("/", "~", "\x04", "..")) or is_unknown(value) or value == "-":
-                call.high("runs a script from outside the project", value)
+        elsewhere = value and (
+            value.startswith(("/", "~", "\x04", "..")) or is_unknown(value) or value == "-"
+        )
+        if name in ("-f", "--file", "--makefile", "-C", "--directory") and elsewhere:
+            call.high("runs a script from outside the project", value)
         if name in ("--eval", "-E"):
             call.high("runs code given as text")
     for word in call.operands:

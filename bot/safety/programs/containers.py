@@ -60,7 +60,7 @@ def judge_mount(call: Call, source: str) -> None:
 
 
 def inside(call: Call, argv: list[str]) -> None:
-    """What runs in a container is judged as if it ran here, but for its reading of the container's own files."""
+    """Judge what runs in a container as if it ran here, in a folder that nothing is known of."""
     before = len(call.scan.findings)
     folders = list(call.scan.folders)
     call.scan.folders[:] = ["/container"]

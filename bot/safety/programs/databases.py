@@ -158,9 +158,15 @@ def sqlite3(call: Call) -> Flow:
 
 
 _REDIS_READS = frozenset(
-    """ping info dbsize ttl pttl type keys scan get mget strlen exists llen lrange lindex hget hgetall hkeys hlen hvals hexists hmget hscan
-    scard smembers sismember sscan zcard zrange zscore zcount zrangebyscore zrevrange zrank zscan xlen xrange xinfo time lastsave role
-    command memory slowlog latency object randomkey getrange bitcount pfcount geopos geodist echo cluster pubsub hello""".split()
+    """
+    ping info dbsize ttl pttl type keys scan get mget strlen exists
+    llen lrange lindex hget hgetall hkeys hlen hvals hexists hmget
+    hscan
+    scard smembers sismember sscan zcard zrange zscore zcount zrangebyscore zrevrange
+    zrank zscan xlen xrange xinfo time lastsave
+    role
+    command memory slowlog latency object
+    randomkey getrange bitcount pfcount geopos geodist echo cluster pubsub hello""".split()
 )
 _REDIS_WRITES = frozenset(
     (
@@ -190,9 +196,24 @@ def redis(call: Call) -> Flow:
         return Flow("pipe")
     verb = words[0]
     if verb in _REDIS_READS:
-        if verb in ("memory", "slowlog", "latency", "cluster") and words[1:2] and words[1] in (
-            "purge", "reset", "failover", "meet", "forget", "addslots", "delslots", "flushslots", "replicate", "setslot", "saveconfig",
-        ):  # fmt: skip
+        if (
+            verb in ("memory", "slowlog", "latency", "cluster")
+            and words[1:2]
+            and words[1]
+            in (
+                "purge",
+                "reset",
+                "failover",
+                "meet",
+                "forget",
+                "addslots",
+                "delslots",
+                "flushslots",
+                "replicate",
+                "setslot",
+                "saveconfig",
+            )
+        ):
             call.high("changes the database server")
         if any(is_unknown(word) for word in words[:2]):
             call.find(Risk.MEDIUM, "asks the database for a key computed at run time")

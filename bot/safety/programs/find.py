@@ -8,13 +8,16 @@ from bot.safety.scan import NOTHING, Flow
 from bot.safety.words import PATH, is_literal, is_unknown, may_be_option
 
 _NO_VALUE = frozenset(
-    """-a -and -o -or -not ! ( ) , -true -false -print -print0 -ls -prune -quit -depth -d -daystart -follow -mount -xdev
+    """-a -and -o -or -not ! ( ) , -true -false -print -print0 -ls -prune -quit -depth -d -daystart -follow
+    -mount -xdev
     -noleaf -empty -executable -readable -writable -nouser -nogroup -warn -nowarn -ignore_readdir_race
     -noignore_readdir_race -help -version""".split()
 )
 _VALUE = frozenset(
-    """-name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -lname -ilname -type -xtype -size
-    -mtime -atime -ctime -mmin -amin -cmin -newer -anewer -cnewer -newermt -newerct -newerat -newermm -user -group -uid -gid
+    """-name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -lname -ilname -type -xtype
+    -size
+    -mtime -atime -ctime -mmin -amin -cmin -newer -anewer -cnewer -newermt -newerct -newerat -newermm
+    -user -group -uid -gid
     -perm -links -inum -samefile -maxdepth -mindepth -fstype -used -context -printf""".split()
 )
 _KEY_NAMES = re.compile(

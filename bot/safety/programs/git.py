@@ -125,8 +125,11 @@ def config(call: Call) -> Flow:
 
 
 _LIST_OPTIONS = (
-    "-a", "--all", "-r", "--remotes", "-v", "-vv", "--list", "-l", "--show-current", "--contains", "--no-contains", "--merged",
-    "--no-merged", "--sort", "--format", "--points-at", "--column", "--no-column", "-i", "--ignore-case", "--color", "--no-color", "-n",
+    "-a", "--all", "-r", "--remotes", "-v", "-vv", "--list", "-l", "--show-current", "--contains",
+    "--no-contains",
+    "--merged",
+    "--no-merged", "--sort", "--format", "--points-at", "--column", "--no-column", "-i", "--ignore-case",
+    "--color", "--no-color", "-n",
 )  # fmt: skip
 
 

@@ -225,7 +225,8 @@ def awk(call: Call) -> Flow:
 
 
 _AWK_TOKEN = re.compile(
-    r"""(?P<string>"(?:\\.|[^"\\\n])*")|(?P<comment>\#[^\n]*)|(?P<blank>[ \t\r]+|\\\n)|(?P<number>0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
+    r"""(?P<string>"(?:\\.|[^"\\\n])*")|(?P<comment>\#[^\n]*)|(?P<blank>[ \t\r]+|\\\n)
+    |(?P<number>0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
     |(?P<name>[A-Za-z_]\w*)|(?P<operator>\|\||&&|\|&|>>|[<>=!]=|\+\+|--|\*\*|[-+*/%^]=|.|\n)""",
     re.VERBOSE | re.DOTALL,
 )
@@ -260,38 +261,38 @@ def read_awk(script: str) -> list[str]:
         if match is None:
             return [*found, "an awk program that can't be read"]
         at = match.end()
-        kind, token = match.lastgroup, match[0]
+        kind, symbol = match.lastgroup, match[0]
         if kind in ("blank", "comment"):
             continue
         if kind == "operator":
-            if token in "([{":
+            if symbol in "([{":
                 depth += 1
-            elif token in ")]}":
+            elif symbol in ")]}":
                 depth -= 1
-                if token == "}":
+                if symbol == "}":
                     printing = False
-            elif token in (";", "\n"):
+            elif symbol in (";", "\n"):
                 printing = False
-            elif token in ("|", "|&"):
+            elif symbol in ("|", "|&"):
                 found.append("pipes text into or out of a program (awk)")
-            elif token == "@":
+            elif symbol == "@":
                 found.append("calls what is named at run time (awk)")
-            elif token == '"':
+            elif symbol == '"':
                 return [*found, "an awk program that can't be read"]
-            elif token in (">", ">>") and printing and depth <= print_depth:
+            elif symbol in (">", ">>") and printing and depth <= print_depth:
                 found.append("writes a file named in the awk program")
         elif kind == "name":
-            if token in ("print", "printf"):
+            if symbol in ("print", "printf"):
                 printing, print_depth = True, depth
-            elif token == "system":
+            elif symbol == "system":
                 found.append("runs code given as text (awk's system)")
-            elif token in ("ENVIRON", "PROCINFO"):
+            elif symbol in ("ENVIRON", "PROCINFO"):
                 found.append("reads the environment (may hold keys)")
-            elif token in ("ARGV", "ARGC"):
+            elif symbol in ("ARGV", "ARGC"):
                 found.append("reads files named at run time (awk)")
-            elif token == "getline" and re.match(r"\s*(?:[A-Za-z_$]\w*\s*)?<", script[at:]):
+            elif symbol == "getline" and re.match(r"\s*(?:[A-Za-z_$]\w*\s*)?<", script[at:]):
                 found.append("reads a file named in the awk program")
-        previous = token
+        previous = symbol
     return found
 
 

@@ -9,7 +9,8 @@ from bot.safety.scan import Flow
 from bot.safety.words import NAME, is_literal, is_unknown, show
 
 _DATA = (
-    "-d", "--data", "--data-raw", "--data-ascii", "--data-binary", "--data-urlencode", "--url-query", "--json",
+    "-d", "--data", "--data-raw", "--data-ascii", "--data-binary", "--data-urlencode", "--url-query",
+    "--json",
     "-F", "--form", "--form-string",
 )  # fmt: skip
 _SECRET_HEADER = re.compile(r"(?i)(authorization|cookie|x-api-key|x-auth|token|api-?key|secret|private)")
@@ -23,7 +24,7 @@ def curl(call: Call) -> Flow:
         if not call.has("--version", "-V", "--help", "-h", "-M", "--manual"):
             call.high("curl without an address")
         return Flow("pipe")
-    local = all([network.judge_url(call.scan, url) for url in urls])
+    local = False not in [network.judge_url(call.scan, url) for url in urls]
     target = show(urls[0])
     for name, value in call.options:
         value = value or ""
@@ -133,7 +134,7 @@ def netcat(call: Call) -> Flow:
     elif call.has("-h", "--help", "--version"):
         pass
     else:
-        local = all([network.judge_host(call.scan, host) for host in call.operands[:1]])
+        local = False not in [network.judge_host(call.scan, host) for host in call.operands[:1]]
         if call.stdin.kind in ("none", "null") or (local and not call.stdin.taints):
             call.medium("opens a network connection")
             if not local:
@@ -148,7 +149,8 @@ def look_up(call: Call) -> Flow:
     """dig, host, nslookup, ping, whois, traceroute: a name that leaves the machine."""
     for word in call.operands:
         if word.startswith("+") or word.upper() in (
-            "A", "AAAA", "MX", "NS", "TXT", "SOA", "CNAME", "PTR", "SRV", "CAA", "ANY", "DS", "DNSKEY", "IN", "AXFR",
+            "A", "AAAA", "MX", "NS", "TXT", "SOA", "CNAME", "PTR", "SRV", "CAA",
+            "ANY", "DS", "DNSKEY", "IN", "AXFR",
         ):  # fmt: skip
             continue
         network.judge_host(call.scan, word.removeprefix("@"))
@@ -278,15 +280,11 @@ def openssl(call: Call) -> Flow:
         decoded = frozenset(["decoded"]) if "-d" in args else frozenset(["data"] if path else [])
         return Flow("pipe", taints=call.stdin.taints | decoded)
     if verb == "s_client":
-        host = (
-            (value("-connect") or value("-host") or "").rpartition(":")[0]
-            or value("-connect")
-            or value("-host")
-        )
+        host = (value("-connect") or value("-host") or "").rpartition(":")[0]
         for name in ("-connect", "-proxy", "-servername"):
-            word = value(name)
-            if word is not None:
-                network.judge_host(call.scan, re.sub(r":[0-9a-z\x01\x02]*\Z", "", word))
+            named = value(name)
+            if named is not None:
+                network.judge_host(call.scan, re.sub(r":[0-9a-z\x01\x02]*\Z", "", named))
         if {"-cert", "-key", "-pass", "-proxy_pass"} & set(args):
             call.high("uses a private key")
         if (

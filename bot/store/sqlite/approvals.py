@@ -40,7 +40,8 @@ CLAIM = """
     ON CONFLICT DO NOTHING"""
 
 INSERT = (
-    "INSERT INTO approvals (id, chat_id, thread_id, call_id, digest, question, created_at, expires_at, replaces)"
+    "INSERT INTO approvals"
+    " (id, chat_id, thread_id, call_id, digest, question, created_at, expires_at, replaces)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 )
 
@@ -234,7 +235,7 @@ def _row(approval: Approval) -> tuple[str, int, int, str, str, str, float, float
         "changed_by": approval.changed_by,
         "second_step": approval.second_step,
         "grant_key": approval.grant_key,
-        "grant_rule": approval.grant_rule,
+        "grant_files": approval.grant_files,
         "undo": approval.undo,
     }
     return (
@@ -254,7 +255,7 @@ def _approval(row: Sequence[Any]) -> Approval:
     status, decided_by, decided_name, decided_at, reason, outcome, cards, replaces, code, revert = row[8:]
     asked = json.loads(question)
     return Approval(
-        **asked | {"reasons": tuple(asked["reasons"])},
+        **asked | {"reasons": tuple(asked["reasons"]), "grant_files": tuple(asked.get("grant_files", ()))},
         id=approval_id,
         conversation=from_key(chat_id, thread_id),
         call_id=call_id,

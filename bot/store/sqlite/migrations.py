@@ -243,7 +243,9 @@ TRANSFERS_AND_POSTS = (
     )""",
     "CREATE UNIQUE INDEX transfers_one_nonce ON transfers (chain, sender, nonce)"
     " WHERE nonce IS NOT NULL AND state <> 'failed'",
-    "CREATE UNIQUE INDEX transfers_one_hash ON transfers (chain, tx_hash) WHERE tx_hash <> ''",
+    # Asking again for what every node refused gives the same bytes, and they pay once.
+    "CREATE UNIQUE INDEX transfers_one_hash ON transfers (chain, tx_hash)"
+    " WHERE tx_hash <> '' AND state <> 'failed'",
     "CREATE INDEX transfers_unresolved ON transfers (state) WHERE state IN ('signed', 'sent', 'unknown')",
     "CREATE INDEX transfers_untold ON transfers (told) WHERE state IN ('mined', 'failed') AND told = 0",
     "CREATE INDEX transfers_signed ON transfers (signed_at) WHERE signed_at IS NOT NULL",

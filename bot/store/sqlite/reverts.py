@@ -74,7 +74,8 @@ class SqliteReverts(Part):
 
         def job(db: sqlite3.Connection) -> None:
             changed = db.execute(
-                "UPDATE reverts SET state = 'undone', outcome = ? WHERE approval_id = ? AND state = 'undoing'",
+                "UPDATE reverts SET state = 'undone', outcome = ?"
+                " WHERE approval_id = ? AND state = 'undoing'",
                 values,
             ).rowcount
             approval = get(db, approval_id)

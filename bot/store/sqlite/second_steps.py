@@ -61,7 +61,8 @@ class SqliteSecondSteps(Part):
         def job(db: sqlite3.Connection) -> Approval | None:
             row = db.execute(
                 "SELECT approval_id FROM codes JOIN approvals ON approvals.id = approval_id"
-                " WHERE user_id = ? AND codes.chat_id = ? AND status = 'pending' ORDER BY codes.id DESC LIMIT 1",
+                " WHERE user_id = ? AND codes.chat_id = ? AND status = 'pending'"
+                " ORDER BY codes.id DESC LIMIT 1",
                 (user_id, chat_id),
             ).fetchone()
             return None if row is None else get(db, row[0])

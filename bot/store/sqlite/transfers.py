@@ -7,6 +7,7 @@ from typing import Any
 
 from bot.messages import Conversation
 from bot.store.codec import from_key, key, storable, to_json
+from bot.store.sqlite.database import Database
 from bot.store.sqlite.part import Part
 from bot.store.transfers import COUNTED, UNRESOLVED, DayLimit, Transfer, TransferState
 
@@ -49,7 +50,7 @@ class SqliteTransfers(Part):
         return await self._db.write(job)
 
     async def transfer(self, call_id: str) -> Transfer | None:
-        rows = await self._all("call_id = ?", storable(call_id))
+        rows = await _all(self._db, "call_id = ?", storable(call_id))
         return rows[0] if rows else None
 
     async def next_nonce(self, chain: str, sender: str) -> int:
@@ -117,11 +118,11 @@ class SqliteTransfers(Part):
     async def unresolved(self, chain: str = "", sender: str = "") -> list[Transfer]:
         where = f"state IN ({_quoted(UNRESOLVED)})"
         if chain:
-            return await self._all(f"{where} AND chain = ? AND sender = ?", chain, sender)
-        return await self._all(where)
+            return await _all(self._db, f"{where} AND chain = ? AND sender = ?", chain, sender)
+        return await _all(self._db, where)
 
     async def untold(self) -> list[Transfer]:
-        return await self._all("state IN ('mined', 'failed') AND told = 0")
+        return await _all(self._db, "state IN ('mined', 'failed') AND told = 0")
 
     async def told(self, call_id: str) -> None:
         sql = "UPDATE transfers SET told = 1 WHERE call_id = ?"
@@ -147,13 +148,15 @@ class SqliteTransfers(Part):
         )
         return [_transfer(row) for row in rows]
 
-    async def _all(self, where: str, *values: object) -> list[Transfer]:
-        rows = await self._db.read(f"SELECT {COLUMNS} FROM transfers WHERE {where} ORDER BY rowid", values)
-        return [_transfer(row) for row in rows]
-
 
 def _quoted(states: Sequence[TransferState]) -> str:
     return ", ".join(f"'{state.value}'" for state in states)
+
+
+async def _all(db: Database, where: str, *values: object) -> list[Transfer]:
+    # A function: the parts of the store are one object, and share their methods' names.
+    rows = await db.read(f"SELECT {COLUMNS} FROM transfers WHERE {where} ORDER BY rowid", values)
+    return [_transfer(row) for row in rows]
 
 
 def _get(db: sqlite3.Connection, call_id: object) -> Transfer:

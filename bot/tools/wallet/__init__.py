@@ -1,6 +1,6 @@
 """Sending money: what may be sent, to whom, and never twice.
 
-`Wallet` joins the parts; a chain's own ways are in `evm` and `solana`, what holds on all of them in `transfers`.
+`Wallet` joins the parts; a chain's own ways are in `evm` and `solana`, what holds on all in `transfers`.
 """
 
 from bot.tools.wallet.chains import CHAINS_FILE, Chain, Token, load_chains

@@ -1,6 +1,7 @@
 """Amounts of money: exact, and read only when they can be read one way."""
 
 import re
+from decimal import Decimal
 
 from bot.errors import ToolError
 
@@ -37,6 +38,12 @@ def show_amount(units: int, decimals: int) -> str:
     digits = str(abs(units)).rjust(decimals + 1, "0")
     whole, fraction = digits[: len(digits) - decimals], digits[len(digits) - decimals :].rstrip("0")
     return ("-" if units < 0 else "") + whole + (f".{fraction}" if fraction else "")
+
+
+def plain(amount: Decimal) -> str:
+    """Return a number without exponent and needless zeros."""
+    text = f"{amount:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def bad_amount(why: str) -> ToolError:

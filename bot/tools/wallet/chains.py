@@ -55,7 +55,7 @@ class Chain:
         return self.explorer.format(hash=tx_hash)
 
     def known_token(self, text: str) -> Token | None:
-        """Return the token of a symbol (any case) or of a contract in the table; None when it is in neither."""
+        """Return the token of a symbol (in any case) or of a contract in the table; else None."""
         if not text or text.upper() == self.native.symbol.upper():
             return self.native
         same = text.lower() if self.kind == "evm" else text

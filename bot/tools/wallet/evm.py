@@ -127,12 +127,12 @@ class Evm:
         if max_fee < base + tip:
             raise ToolError(
                 "EINVAL",
-                f"fees rose: {self._coins(gas * (base + tip) + l1_fee)} now, at most {self._coins(fee_ceiling)}"
-                " was agreed to",
+                f"fees rose: {self._coins(gas * (base + tip) + l1_fee)} now,"
+                f" at most {self._coins(fee_ceiling)} was agreed to",
             )
         nonce = max(await self._nonce(order.sender, "pending"), first_nonce)
         call = _call_of(order)
-        transaction = {
+        transaction: dict[str, Any] = {
             "type": 2,
             "chainId": int(self.chain.id),
             "nonce": nonce,
@@ -144,9 +144,7 @@ class Evm:
             "maxPriorityFeePerGas": min(tip, max_fee),
         }
         # The key lives in this call's thread alone.
-        signed = await asyncio.to_thread(
-            lambda: load_evm(self._credentials).sign_transaction(transaction)  # type: ignore[no-untyped-call]
-        )
+        signed = await asyncio.to_thread(lambda: load_evm(self._credentials).sign_transaction(transaction))
         return Signed(bytes(signed.raw_transaction), "0x" + bytes(signed.hash).hex(), nonce)
 
     async def broadcast(self, transfer: Transfer, *, first: bool) -> Fate:
@@ -286,5 +284,5 @@ def _knows(answer: Any) -> bool:
 
 def _rounded_up(number: int) -> int:
     """Return the next number of two significant digits, so that a person can read it."""
-    step = 10 ** max(0, len(str(number)) - 2)
+    step = int(10 ** max(0, len(str(number)) - 2))
     return -(-number // step) * step

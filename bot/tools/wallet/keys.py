@@ -47,7 +47,7 @@ def load_evm(credentials: Credentials) -> "LocalAccount":
     key: Any = values.get(EVM_KEY)
     try:
         if key is None:
-            key = Account.decrypt(_keystore(values, credentials.folder), values.get(EVM_PASSPHRASE, ""))
+            key = Account.decrypt(dict(_keystore(values, credentials.folder)), values.get(EVM_PASSPHRASE, ""))
         account: LocalAccount = Account.from_key(key)
     except ToolError:
         raise

@@ -9,7 +9,7 @@ from bot.tools.wallet.chains import Chain, Token
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be paid; every part of it checked and in canonical spelling. `units` in the smallest unit."""
+    """What is to be paid, `units` of the smallest unit; all checked and in canonical spelling."""
 
     chain: Chain
     token: Token

@@ -80,7 +80,7 @@ class Node:
 
 
 class Nodes:
-    """The nodes of one chain, asked in order until one answers. Each is asked first whether it is of the chain.
+    """The nodes of one chain, asked in order until one answers; each first whether it is of the chain.
 
     Args:
         identify: Returns what a node says the chain is.

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from bot.errors import ToolError
 from bot.tools.wallet.addresses import evm_address
+from bot.tools.wallet.amounts import plain
 from bot.tools.wallet.chains import Chain, load_chains
 from bot.tools.wallet.limits import read_amounts
 
@@ -18,7 +19,7 @@ _SOLANA = re.compile(r"[1-9A-HJ-NP-Za-km-z]{32,44}", re.ASCII)
 
 
 def setting_names(chains: Mapping[str, Chain] | None = None) -> tuple[str, ...]:
-    """Return every setting read here: those commands must not see, nodes' addresses with their keys included."""
+    """Return every setting read here; commands must see none: a node's address may hold a key."""
     chains = load_chains() if chains is None else chains
     return (*SETTINGS, *(chain.rpc_setting for chain in chains.values()))
 
@@ -112,9 +113,8 @@ class WalletSettings:
         """Return what may be sent, one line an asset, for `/limits` and the command line."""
         lines = []
         for name in sorted(self.max_transfer.keys() & self.max_day.keys()):
-            lines.append(
-                f"{name}: {self.max_transfer[name]:f} a transfer, {self.max_day[name]:f} in 24 hours"
-            )
+            each, day = plain(self.max_transfer[name]), plain(self.max_day[name])
+            lines.append(f"{name}: {each} a transfer, {day} in 24 hours")
         return lines or ["no limits are set, so nothing can be sent (WALLET_MAX_TRANSFER, WALLET_MAX_DAY)"]
 
     def recipient_name(self, chain: Chain, address: str) -> str | None:

@@ -22,7 +22,7 @@ from bot.store.transfers import UNRESOLVED, Transfer, Transfers, TransferState
 from bot.tools.card import CardDetails, CardLine
 from bot.tools.credentials import Credentials
 from bot.tools.wallet.addresses import bad_address
-from bot.tools.wallet.amounts import read_amount, show_amount
+from bot.tools.wallet.amounts import plain, read_amount, show_amount
 from bot.tools.wallet.chains import Chain, Token, find_chain
 from bot.tools.wallet.evm import Evm
 from bot.tools.wallet.limits import Limit, find_limit
@@ -36,6 +36,7 @@ WAIT = 20.0
 """Seconds a call waits for the receipt before it says "pending"."""
 POLL = 2.0
 SLOWEST_POLL = 60.0
+NEW_RECIPIENT = "the recipient is not on your list (WALLET_RECIPIENTS)"
 
 Tell = Callable[[Transfer, str], Awaitable[None]]
 """Commits a notice of how a transfer ended to its conversation; has done so when it returns. May be called
@@ -125,8 +126,6 @@ class Wallet:
         warnings = [warning, *simulation.warnings]
         if not order.token.known:
             warnings.append(f"this token is not in Kai's table; it calls itself {order.token.symbol!r}")
-        if name is None:
-            warnings.append("the recipient is not on your list (WALLET_RECIPIENTS)")
         return CardDetails(
             lines=(
                 *self._order_lines(order, simulation, name, ceiling),
@@ -134,7 +133,7 @@ class Wallet:
                 CardLine("Paid before", _times(await self._store.times_paid(plan.chain, plan.recipient))),
             ),
             warnings=tuple(filter(None, warnings)),
-            second_step=name is None,
+            second_step=NEW_RECIPIENT if name is None else "",
             fingerprint=plan.fingerprint,
         )
 
@@ -142,8 +141,8 @@ class Wallet:
         """Make the planned transfer of a call, or see to the one it made before; return what became of it.
 
         Raises:
-            ToolError: Nothing was signed (`not_executed`, `Denied`, …), or it was and failed (`EIO`), or nobody
-                knows (`UnknownError`); the message says which.
+            ToolError: Nothing was signed (`not_executed`, `Denied`, …), or it was and failed (`EIO`), or
+                nobody knows (`UnknownError`); the message says which.
         """
         plan = await self._store.transfer(call_id)
         if plan is None:
@@ -196,9 +195,8 @@ class Wallet:
             limit = self._find_limit(chain, token)
             assert limit is not None
             used = await self._store.paid(limit.of_day(token, self._now()))
-            lines.append(
-                f"{name}: {limit.per_transfer:f} a transfer, {used:f} of {limit.per_day:f} used in 24 hours"
-            )
+            each, day = plain(limit.per_transfer), plain(limit.per_day)
+            lines.append(f"{name}: {each} a transfer, {plain(used)} of {day} used in 24 hours")
         lines = lines or self._settings.limit_lines()
         listed = [f"{name or '(no name)'} {written}" for name, written in self._settings.recipients.values()]
         return "\n".join([*lines, "", "Recipients on the list:", *(listed or ["none: each needs two steps"])])
@@ -254,16 +252,16 @@ class Wallet:
         if limit is None:
             raise ToolError(
                 "NotConfigured",
-                f"no limits are set for {asset} on {order.chain.name}, so none may be sent: WALLET_MAX_TRANSFER"
-                f" and WALLET_MAX_DAY need {asset}=AMOUNT"
+                f"no limits are set for {asset} on {order.chain.name}, so none may be sent:"
+                f" WALLET_MAX_TRANSFER and WALLET_MAX_DAY need {asset}=AMOUNT"
                 + ("" if order.token.known else f", as {asset}@{order.chain.name}=AMOUNT"),
             )
         amount = amount_of(order)
         if amount > limit.per_transfer:
             raise ToolError(
                 "Denied",
-                f"{amount:f} {order.token.symbol} is over the limit of a transfer, {limit.per_transfer:f};"
-                " only the operator can change it. Don't split it",
+                f"{plain(amount)} {order.token.symbol} is over the limit of a transfer,"
+                f" {plain(limit.per_transfer)}; only the operator can change it. Don't split it",
             )
         left = limit.per_day - await self._store.paid(limit.of_day(order.token, self._now()))
         if amount > left:
@@ -409,8 +407,8 @@ class Wallet:
 
     def _limit_line(self, limit: Limit, left: Decimal, token: Token) -> str:
         return (
-            f"{limit.per_transfer:f} {token.symbol} a transfer; after this {left:f} of {limit.per_day:f}"
-            " left in 24 hours"
+            f"{plain(limit.per_transfer)} {token.symbol} a transfer;"
+            f" after this {plain(left)} of {plain(limit.per_day)} left in 24 hours"
         )
 
 
@@ -449,8 +447,8 @@ def amount_of(order: Order) -> Decimal:
 def over_day(order: Order, left: Decimal) -> ToolError:
     return ToolError(
         "Denied",
-        f"{amount_of(order):f} {order.token.symbol} is over what is left of the limit for 24 hours,"
-        f" {max(left, Decimal(0)):f}; only the operator can change it",
+        f"{plain(amount_of(order))} {order.token.symbol} is over what is left of the limit for 24 hours,"
+        f" {plain(max(left, Decimal(0)))}; only the operator can change it",
     )
 
 

@@ -1,6 +1,6 @@
 """Shell text that nobody would write: token soup, sentences of a small grammar, and mutations of both.
 
-No slash, no `kill`, no digit but 1 and 2: nothing here can name a file outside the throw-away folder or a process.
+No slash, no `kill`, no digit but 1 and 2: nothing here can name a process or a file outside its folder.
 """
 
 import random
@@ -8,12 +8,15 @@ import random
 LOW = ("ls", "wc", "df", "stat", "uptime", "uname", "who", "nproc", "du", "file", "realpath", "cat")
 HIGH = ("rm", "zz", "dd")
 _PIECES = (
-    " ", " ", " ", " ", " ", "\n", ";", "&", "|", "||", "&&", "|&", ";;", "(", ")", "{", "}", "((", "))", "[[", "]]", "[", "]",
-    "$(", "`", "${x", "${x:-", "${x:=", "${x/", "${#x", "$x", '"$x"', "$((", "$[", "x=", "x+=", "x=(", "x[1]=", "a[$(", '"', "'", "$'", '$"',
-    "\\", "\\\n", "#", "!", "~", "*", "?", "=", ",", ":", "<", ">", ">>", "<<", "<<-", "<<<", "<(", ">(", "2>&1", "&>", ">|",
-    "if", "then", "else", "elif", "fi", "for", "in", "do", "done", "while", "until", "case", "esac", "select", "function", "time", "coproc",
-    "x", "y", "1", "2", "-l", "-a", "--", "EOF", "\nEOF\n", "'EOF'", "eval", "exec", "command", "builtin", "let", "declare", "export", "local",
-    "test", "read", "set", "unset", "trap", "printf", "echo", "true", ":", "f()", "f", "env", "xargs", "nice", "{x,y}", "{1..2}", "@", "%", "^", "\t",
+    " ", " ", " ", " ", " ", "\n", ";", "&", "|", "||", "&&", "|&", ";;", "(", ")", "{", "}", "((", "))",
+    "[[", "]]", "[", "]", "$(", "`", "${x", "${x:-", "${x:=", "${x/", "${#x", "$x", '"$x"', "$((", "$[",
+    "x=", "x+=", "x=(", "x[1]=", "a[$(", '"', "'", "$'", '$"', "\\", "\\\n", "#", "!", "~", "*", "?", "=",
+    ",", ":", "<", ">", ">>", "<<", "<<-", "<<<", "<(", ">(", "2>&1", "&>", ">|", "if", "then", "else",
+    "elif", "fi", "for", "in", "do", "done", "while", "until", "case", "esac", "select", "function",
+    "time", "coproc", "x", "y", "1", "2", "-l", "-a", "--", "EOF", "\nEOF\n", "'EOF'", "eval", "exec",
+    "command", "builtin", "let", "declare", "export", "local", "test", "read", "set", "unset", "trap",
+    "printf", "echo", "true", ":", "f()", "f", "env", "xargs", "nice", "{x,y}", "{1..2}", "@", "%", "^",
+    "\t",
 )  # fmt: skip
 
 
@@ -62,7 +65,13 @@ class Generator:
         """Return a list of commands."""
         if depth <= 0:
             return self.simple(0)
-        one, two = (lambda: self.sentence(depth - 1)), (lambda: self.sentence(depth - 2))
+
+        def one() -> str:
+            return self.sentence(depth - 1)
+
+        def two() -> str:
+            return self.sentence(depth - 2)
+
         match self.random.randint(0, 17):
             case 0:
                 return f"{one()}; {two()}"
@@ -81,8 +90,8 @@ class Generator:
             case 7:
                 return f"while {two()}; do {one()}; break; done"
             case 8:
-                return f"case {self.word(depth)} in {self.random.choice(['x', '*', 'ls'])}) {one()};; *) "
-f"{two()};; esac"
+                pattern = self.random.choice(["x", "*", "ls"])
+                return f"case {self.word(depth)} in {pattern}) {one()};; *) {two()};; esac"
             case 9:
                 return f"f() {{ {one()}; }}; f {self.word(0)}"
             case 10:

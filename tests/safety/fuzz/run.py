@@ -1,13 +1,13 @@
 """Holds the classifier against what bash really does.
 
-Each input is run by bash with an empty PATH and a `command_not_found_handle` that logs every name bash tried to
-start. A name that was tried, that the classifier did not list and in a command that it did not call high, is a
-hole: somebody could hide a program in it.
+Each input is run by bash with an empty PATH and a `command_not_found_handle` that logs every name bash tried
+to start. A name that was tried, that the classifier did not list, in a command that it did not call high, is
+a hole: somebody could hide a program in it.
 """
 
 import os
-import sys
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -45,7 +45,7 @@ done
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of one run: all inputs, those in which bash started something, those of them that were not high."""
+    """Counts of one run: inputs, those in which bash started something, those of them that were not high."""
 
     inputs: int = 0
     started: int = 0
