@@ -59,6 +59,16 @@ def parser() -> argparse.ArgumentParser:
     parse.add_argument("--tools", type=Path, help="JSON list of tool definitions (default: the bot's own)")
     parse.add_argument("--json", action="store_true", help="print JSON")
     parse.set_defaults(run=parse_text)
+    risk = commands.add_parser(
+        "risk", help="say how a command would be judged, and by which rules; it is not run"
+    )
+    risk.add_argument("text", metavar="'COMMAND'")
+    risk.add_argument("--cwd", type=Path, default=Path.cwd(), help="where it would start (default: here)")
+    risk.set_defaults(run=show_risk)
+    audit = commands.add_parser("audit", help="list who decided and ran what, oldest first")
+    audit.add_argument("-n", type=int, default=100, metavar="LINES", help="the last so many (default: 100)")
+    audit.add_argument("--json", action="store_true", help="print a JSON object a line")
+    audit.set_defaults(run=show_audit)
     return top
 
 
@@ -68,7 +78,7 @@ def run_bot(options: argparse.Namespace) -> int:
     settings, environ = load(options)
     redactor = Redactor(settings.secrets)
     set_up_logging(settings.log_level, settings.log_format, redactor)
-    asyncio.run(app.run(settings, environ, redactor))
+    asyncio.run(app.run(settings, environ, redactor, env_file=options.env_file))
     return 0
 
 
@@ -99,6 +109,45 @@ def parse_text(options: argparse.Namespace) -> int:
     found = report(text, tools)
     print(as_json(found) if options.json else as_text(found))
     return 1 if found.problems else 0
+
+
+def show_risk(options: argparse.Namespace) -> int:
+    """Say how a command is judged. Settings are needed only to find the operator's rules."""
+    from bot import app
+    from bot.safety import describe
+
+    rules = None
+    try:
+        settings, _ = load(options)
+    except ConfigError:
+        print("kai-bot risk: no valid settings, so without the operator's rules", file=sys.stderr)
+    else:
+        rules = app.rules_in_force(settings.state_dir, options.env_file)
+    print(describe(options.text, cwd=str(options.cwd.absolute()), rules=rules))
+    return 0
+
+
+def show_audit(options: argparse.Namespace) -> int:
+    """List the audit; the bot may be running."""
+    from bot.store.sqlite.ledger import read_audit
+    from bot.telegram.commands.gate import audit_line
+
+    settings, _ = load(options)
+    for event in reversed(read_audit(settings.state_dir / "kai.db", options.n)):
+        if options.json:
+            where = event.conversation
+            row = {
+                "at": event.at,
+                "action": event.action,
+                "chat_id": where.chat_id if where else None,
+                "thread_id": where.thread_id if where else None,
+                "user_id": event.user_id,
+                **event.detail,
+            }
+            print(json.dumps(row, ensure_ascii=False))
+        else:
+            print(audit_line(event))
+    return 0
 
 
 def read_definitions(path: Path) -> Sequence[ToolDefinition]:

@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from telegram.error import InvalidToken, RetryAfter, TelegramError
@@ -26,10 +27,11 @@ from bot.config import SETTINGS, Settings
 from bot.errors import ConfigError, LLMError
 from bot.llm.base import LLMResponse, Prompt
 from bot.llm.providers import build_client, open_http
-from bot.messages import Conversation, ToolDefinition, UserMessage
+from bot.messages import Conversation, Risk, ToolCall, ToolDefinition, UserMessage
 from bot.notify import Notifier
 from bot.redact import Redactor
-from bot.safety import Gate, classify, file_outside
+from bot.safety import Gate, Rules, classify, describe, file_outside, load_rules, rules_version
+from bot.safety.gate import Rule
 from bot.store.base import AuditEvent, Effect
 from bot.store.sqlite import SqliteStore
 from bot.telegram import commands
@@ -43,6 +45,7 @@ from bot.tools import Tools
 from bot.tools.environment import scrub
 from bot.tools.family import delegated_cgroup
 from bot.tools.process import Commands
+from bot.tools.sandbox import Places, Sandbox, credential_places, open_sandbox
 from bot.tools.send_file import DeliverFile, send_file
 from bot.tools.send_telegram import DeliverText, send_telegram
 from bot.tools.terminal import run_in_terminal
@@ -71,8 +74,13 @@ class Kai:
     notifier: Notifier
 
 
-async def run(settings: Settings, environ: Mapping[str, str], redactor: Redactor) -> None:
+async def run(
+    settings: Settings, environ: Mapping[str, str], redactor: Redactor, *, env_file: Path = Path(".env")
+) -> None:
     """Run the bot until SIGTERM or SIGINT.
+
+    Args:
+        env_file: Where settings may have come from; confined commands don't see it.
 
     Raises:
         ConfigError: Another process uses the state folder, or Telegram does not know the token.
@@ -82,13 +90,18 @@ async def run(settings: Settings, environ: Mapping[str, str], redactor: Redactor
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    async with assemble(settings, environ, redactor) as kai:
+    async with assemble(settings, environ, redactor, env_file) as kai:
         await serve(kai, stopping)
 
 
 @asynccontextmanager
 async def assemble(
-    settings: Settings, environ: Mapping[str, str], redactor: Redactor, *, now: clock.Clock = clock.system
+    settings: Settings,
+    environ: Mapping[str, str],
+    redactor: Redactor,
+    env_file: Path = Path(".env"),
+    *,
+    now: clock.Clock = clock.system,
 ) -> AsyncIterator[Kai]:
     """Join the parts; open the store and the HTTP clients. Nothing is asked of the network yet."""
     async with AsyncExitStack() as stack:
@@ -116,12 +129,22 @@ async def assemble(
             key = f"{kind}:{os.urandom(8).hex()}"
             await store.enqueue([Effect(key, conversation, kind, payload)])
 
-        shell = Commands(scrub(environ, SETTINGS), cgroup=delegated_cgroup())
+        secrets = credential_places(environ, env_file)
+        places = Places(settings.work_dir, settings.state_dir, outputs, secrets, settings.sandbox_user)
+        sandbox = open_sandbox(settings.sandbox, places)
+        if sandbox.problem:
+            log.warning("sandbox: %s", sandbox)
+        shell = Commands(scrub(environ, SETTINGS), cgroup=delegated_cgroup(), sandbox=sandbox)
         stack.push_async_callback(shell.close)
+        rules = rules_in_force(settings.state_dir, env_file)
         tools = all_tools(shell, deliver_text, deliver_file, people.known_chats())
         calls = Calls(
             tools=tools,
-            gate=Gate(classify, {"send_file": file_outside(settings.work_dir, outputs)}),
+            gate=Gate(
+                partial(classify, rules=rules),
+                {"send_file": file_outside(settings.work_dir, outputs), **unconfined(sandbox)},
+                version=rules_version(settings.state_dir / "rules.d"),
+            ),
             store=store,
             redactor=redactor,
             ask_where=lambda conversation, asker: face.people.ask_where(conversation, asker),
@@ -159,6 +182,8 @@ async def assemble(
             undeliverable=lambda approval_id: face.deny_undeliverable(approval_id),
             migrated=lambda old, new: face.migrate(old, new),
             card_shown=lanes.wake,
+            sandbox=sandbox.level if sandbox.means else "",
+            revert_after=settings.revert_after,
         )
         poller = Poller(bot=app.bot, inbox=store, handle=lambda update: face.handle(update), now=now)
         status = Status(
@@ -171,7 +196,12 @@ async def assemble(
             started_at=now(),
             now=now,
             notes=lambda: (
-                [f"The database was damaged and put aside: {store.quarantined}"] if store.quarantined else []
+                [f"Sandbox: {sandbox}", *rules_notes(rules)]
+                + (
+                    [f"The database was damaged and put aside: {store.quarantined}"]
+                    if store.quarantined
+                    else []
+                )
             ),
         )
         face = TelegramFace(
@@ -182,10 +212,35 @@ async def assemble(
             gate=gate,
             people=people,
             status=status,
+            policy=lambda command, cwd: describe(command, cwd=cwd, rules=rules),
             language=settings.language,
+            revert_after=settings.revert_after,
             now=now,
         )
         yield Kai(settings, app, store, lanes, gate, outbox, poller, face, Notifier(environ))
+
+
+def rules_in_force(state_dir: Path, env_file: Path) -> Rules:
+    """Return the rules with the operator's from `rules.d`; what the bot keeps is high to touch."""
+    kept = [state_dir / name for name in ("kai.db", "kai.db-wal", "kai.db-shm", "lock", "rules.d")]
+    return load_rules(state_dir / "rules.d", own_paths=map(str, [*kept, env_file.absolute()]))
+
+
+def rules_notes(rules: Rules) -> list[str]:
+    """Return what `/status` must say of the operator's rules."""
+    notes = [f"⚠️ Every command asks: {rules.problem}"] if rules.problem else []
+    return notes + ([f"Rules lowered by the operator: {', '.join(rules.lowered)}"] if rules.lowered else [])
+
+
+def unconfined(sandbox: Sandbox) -> Mapping[str, Rule]:
+    """Return a rule that has every command ask where the sandbox that was set can't be had; else none."""
+
+    def ask(call: ToolCall, conversation: Conversation, cwd: str) -> tuple[Risk, tuple[str, ...]]:
+        return Risk.HIGH, (
+            f"every command asks, for SANDBOX={sandbox.level} can't be had: {sandbox.problem}",
+        )
+
+    return {"run_in_terminal": ask} if sandbox.problem else {}
 
 
 def all_tools(
@@ -274,6 +329,7 @@ async def shut_down(kai: Kai, tasks: list[asyncio.Task[object] | asyncio.Task[No
         if task := by_name.get(name):
             task.cancel()
     await kai.lanes.close()
+    await kai.face.close(FLUSH)
     await kai.outbox.flush(FLUSH)
     for task in tasks:
         task.cancel()

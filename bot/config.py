@@ -41,6 +41,7 @@ SETTINGS = (
     "TOOL_TIMEOUT",
     "RESULT_CHARS",
     "APPROVAL_TTL",
+    "REVERT_AFTER",
     "TURN_TIMEOUT",
     "TURN_TOKENS",
     "DAILY_TOKENS",
@@ -110,6 +111,7 @@ class Settings:
     tool_timeout: float
     result_chars: int
     approval_ttl: float
+    revert_after: float
     turn_timeout: float
     turn_tokens: int | None
     daily_tokens: int | None
@@ -156,6 +158,7 @@ def load_settings(
         tool_timeout=read.amount("TOOL_TIMEOUT", 120),
         result_chars=read.count("RESULT_CHARS", 2000, least=200),
         approval_ttl=read.amount("APPROVAL_TTL", 1800),
+        revert_after=read.amount("REVERT_AFTER", 300),
         turn_timeout=read.amount("TURN_TIMEOUT", 1800),
         turn_tokens=read.count("TURN_TOKENS", 1_000_000, least=0) or None,
         daily_tokens=read.count("DAILY_TOKENS", 0, least=0) or None,

@@ -20,6 +20,11 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "en": "Not run: what would run now is not what was approved (the working folder has changed). "
         "Call it again to ask again."
     },
+    "result_changed_by": {
+        "en": "{name} changed the command of this call. It did not run as you wrote it; this did, or was to:\n"
+        "{command}\nWhat came of that:"
+    },
+    "result_undone_unless": {"en": "[This will be undone in a few minutes unless the person keeps it.]"},
     "result_interrupted": {
         "en": "Interrupted, outcome unknown: the bot was restarted while this ran. It may have taken effect "
         "wholly, partly or not at all. Look before doing it again."
@@ -153,6 +158,11 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "id": "tidak dijalankan: dihentikan",
         "pt": "não executado: parado",
     },
+    "cancelled_changed": {
+        "en": "{name} wrote another command, asked about in a card of its own",
+        "id": "{name} menulis perintah lain, ditanyakan di kartu tersendiri",
+        "pt": "{name} escreveu outro comando, perguntado em cartão próprio",
+    },
     "outcome_stopped": {
         "en": "stopped while it ran",
         "id": "dihentikan saat berjalan",
@@ -181,6 +191,11 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
     },
     "card_why": {"en": "Why I ask", "id": "Alasan bertanya", "pt": "Por que pergunto"},
     "card_model_says": {"en": "The model says", "id": "Kata model", "pt": "O modelo diz"},
+    "card_unconfined": {
+        "en": "Runs unconfined; what I don't ask about runs confined: {level}",
+        "id": "Berjalan bebas; yang tidak saya tanyakan berjalan terkurung: {level}",
+        "pt": "Roda sem confinamento; o que não pergunto roda confinado: {level}",
+    },
     "card_folder": {"en": "In {cwd}", "id": "Di {cwd}", "pt": "Em {cwd}"},
     "card_asked_by": {"en": "asked by {name}", "id": "diminta {name}", "pt": "pedido por {name}"},
     "card_until": {"en": "until {time}", "id": "sampai {time}", "pt": "até {time}"},
@@ -210,6 +225,154 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "pt": "Expirou, {time}: não executado",
     },
     "card_cancelled": {"en": "Closed, {time}", "id": "Ditutup, {time}", "pt": "Fechado, {time}"},
+    "card_changed": {
+        "en": "✏️ {name}'s own words, not the model's",
+        "id": "✏️ Kata-kata {name} sendiri, bukan model",
+        "pt": "✏️ Palavras de {name}, não do modelo",
+    },
+    "card_undo": {
+        "en": "Can be undone by: {undo}",
+        "id": "Bisa dibatalkan dengan: {undo}",
+        "pt": "Pode ser desfeito com: {undo}",
+    },
+    "card_second_step": {
+        "en": "🔐 Approving takes a code too: {why}",
+        "id": "🔐 Persetujuan juga perlu kode: {why}",
+        "pt": "🔐 Aprovar exige também um código: {why}",
+    },
+    "card_code": {
+        "en": "🔐 {name}: to run it, write {code} here within a minute (or reply to this card with it).",
+        "id": "🔐 {name}: untuk menjalankan, tulis {code} di sini dalam satu menit (atau balas kartu ini).",
+        "pt": "🔐 {name}: para executar, escreva {code} aqui em um minuto (ou responda a este cartão).",
+    },
+    "card_grant": {
+        "en": "A grant covers exactly this command in {cwd}, when {name} asks here. It ends when the rules change.",
+        "id": "Izin berlaku persis untuk perintah ini di {cwd}, bila {name} meminta di sini. Berakhir bila aturan berubah.",
+        "pt": "A permissão vale exatamente para este comando em {cwd}, quando {name} pede aqui. Acaba se as regras mudarem.",
+    },
+    "card_grant_files": {
+        "en": "It ends too when one of these changes: {files}",
+        "id": "Berakhir juga bila salah satu ini berubah: {files}",
+        "pt": "Acaba também se um destes mudar: {files}",
+    },
+    "card_revert_waiting": {
+        "en": "⏱ To be undone {minutes} min after it begins, unless kept",
+        "id": "⏱ Dibatalkan {minutes} menit setelah mulai, kecuali dipertahankan",
+        "pt": "⏱ Será desfeito {minutes} min após começar, se não for mantido",
+    },
+    "card_revert_armed": {
+        "en": "⏱ Will be undone at {time} unless you keep it",
+        "id": "⏱ Akan dibatalkan pukul {time} kecuali Anda pertahankan",
+        "pt": "⏱ Será desfeito às {time} se você não mantiver",
+    },
+    "card_revert_kept": {
+        "en": "📌 Kept by {name}",
+        "id": "📌 Dipertahankan oleh {name}",
+        "pt": "📌 Mantido por {name}",
+    },
+    "card_revert_disarmed": {
+        "en": "⏱ Not undone: the command failed",
+        "id": "⏱ Tidak dibatalkan: perintahnya gagal",
+        "pt": "⏱ Não desfeito: o comando falhou",
+    },
+    "card_revert_undoing": {"en": "↩️ Being undone", "id": "↩️ Sedang dibatalkan", "pt": "↩️ Sendo desfeito"},
+    "card_revert_undone": {
+        "en": "↩️ Undone: {outcome}",
+        "id": "↩️ Dibatalkan: {outcome}",
+        "pt": "↩️ Desfeito: {outcome}",
+    },
+    "button_more": {"en": "More…", "id": "Lainnya…", "pt": "Mais…"},
+    "button_back": {"en": "Back", "id": "Kembali", "pt": "Voltar"},
+    "button_change": {"en": "Change…", "id": "Ubah…", "pt": "Mudar…"},
+    "button_guarded": {
+        "en": "Run, undo in {minutes} min unless kept",
+        "id": "Jalankan, batalkan dalam {minutes} menit",
+        "pt": "Executar, desfazer em {minutes} min",
+    },
+    "button_keep": {"en": "Keep it", "id": "Pertahankan", "pt": "Manter"},
+    "button_undo": {"en": "Undo now", "id": "Batalkan sekarang", "pt": "Desfazer já"},
+    "button_revoke": {"en": "Revoke {number}", "id": "Cabut {number}", "pt": "Revogar {number}"},
+    "grant_task": {"en": "this task", "id": "tugas ini", "pt": "esta tarefa"},
+    "grant_minutes": {"en": "15 minutes", "id": "15 menit", "pt": "15 minutos"},
+    "grant_always": {
+        "en": "always, this exact command",
+        "id": "selalu, persis perintah ini",
+        "pt": "sempre, este comando exato",
+    },
+    "toast_change": {
+        "en": "Reply to this card with $ and the command you want instead. It is judged and asked about anew.",
+        "id": "Balas kartu ini dengan $ dan perintah pengganti. Perintah itu dinilai dan ditanyakan lagi.",
+        "pt": "Responda a este cartão com $ e o comando que quer no lugar. Ele será avaliado e perguntado de novo.",
+    },
+    "toast_code": {
+        "en": "Write the code that the card shows.",
+        "id": "Tulis kode yang tampil di kartu.",
+        "pt": "Escreva o código que o cartão mostra.",
+    },
+    "toast_code_taken": {
+        "en": "{name} is being asked for the code.",
+        "id": "{name} sedang diminta kodenya.",
+        "pt": "O código está sendo pedido a {name}.",
+    },
+    "toast_kept": {"en": "Kept", "id": "Dipertahankan", "pt": "Mantido"},
+    "toast_undoing": {"en": "Undoing it", "id": "Membatalkan", "pt": "Desfazendo"},
+    "toast_settled": {
+        "en": "That is settled already.",
+        "id": "Itu sudah selesai.",
+        "pt": "Isso já está resolvido.",
+    },
+    "toast_revoked": {"en": "Revoked", "id": "Dicabut", "pt": "Revogado"},
+    "code_wrong": {
+        "en": "That is not the code. Nothing was approved; press the button again for a new one.",
+        "id": "Itu bukan kodenya. Tidak ada yang disetujui; tekan tombol lagi untuk kode baru.",
+        "pt": "Esse não é o código. Nada foi aprovado; toque no botão de novo para outro.",
+    },
+    "code_late": {
+        "en": "That code is over. Nothing was approved; press the button again for a new one.",
+        "id": "Kode itu sudah lewat. Tidak ada yang disetujui; tekan tombol lagi untuk kode baru.",
+        "pt": "Esse código venceu. Nada foi aprovado; toque no botão de novo para outro.",
+    },
+    "change_late": {
+        "en": "That question is settled already; your command was not taken up.",
+        "id": "Pertanyaan itu sudah selesai; perintah Anda tidak dipakai.",
+        "pt": "Essa pergunta já está resolvida; seu comando não foi usado.",
+    },
+    "granted_run": {
+        "en": "🔓 Run under a grant of {name}'s (/grants):\n{command}",
+        "id": "🔓 Dijalankan dengan izin {name} (/grants):\n{command}",
+        "pt": "🔓 Executado com permissão de {name} (/grants):\n{command}",
+    },
+    "undone": {
+        "en": "↩️ Nobody kept it in time, or it was to be undone now:\n{command}\nUndone by ({outcome}):\n{undo}",
+        "id": "↩️ Tidak dipertahankan pada waktunya, atau diminta batal:\n{command}\nDibatalkan dengan ({outcome}):\n{undo}",
+        "pt": "↩️ Ninguém manteve a tempo, ou era para desfazer já:\n{command}\nDesfeito com ({outcome}):\n{undo}",
+    },
+    "undo_interrupted": {
+        "en": "⚠️ The bot was restarted while this was being undone; look what became of it:\n{command}\nundone by\n{undo}",
+        "id": "⚠️ Bot dimulai ulang saat ini dibatalkan; periksa hasilnya:\n{command}\ndibatalkan dengan\n{undo}",
+        "pt": "⚠️ O bot reiniciou enquanto isto era desfeito; veja o que aconteceu:\n{command}\ndesfeito com\n{undo}",
+    },
+    "no_grants": {
+        "en": "No grant is in force.",
+        "id": "Tidak ada izin yang berlaku.",
+        "pt": "Nenhuma permissão em vigor.",
+    },
+    "grants_listed": {
+        "en": "What may run without being asked about:",
+        "id": "Yang boleh berjalan tanpa ditanyakan:",
+        "pt": "O que pode rodar sem perguntar:",
+    },
+    "grant_line": {
+        "en": "{number}. {command}\n{rule}\n{lasting}, until {time}, by {name}, used {uses} times",
+        "id": "{number}. {command}\n{rule}\n{lasting}, sampai {time}, oleh {name}, dipakai {uses} kali",
+        "pt": "{number}. {command}\n{rule}\n{lasting}, até {time}, por {name}, usada {uses} vezes",
+    },
+    "no_audit": {"en": "Nothing happened yet.", "id": "Belum ada apa-apa.", "pt": "Nada aconteceu ainda."},
+    "policy_usage": {
+        "en": "Write the command after it: /policy rm -rf build",
+        "id": "Tulis perintahnya: /policy rm -rf build",
+        "pt": "Escreva o comando: /policy rm -rf build",
+    },
     "button_approve": {"en": "Approve", "id": "Setujui", "pt": "Aprovar"},
     "button_deny": {"en": "Deny", "id": "Tolak", "pt": "Negar"},
     "button_deny_why": {"en": "Deny and say why", "id": "Tolak dengan alasan", "pt": "Negar e dizer por quê"},
@@ -353,6 +516,21 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "en": "open questions, once more",
         "id": "pertanyaan terbuka, sekali lagi",
         "pt": "perguntas abertas, outra vez",
+    },
+    "help_grants": {
+        "en": "what may run unasked, and revoke it",
+        "id": "yang boleh jalan tanpa tanya, dan mencabutnya",
+        "pt": "o que roda sem perguntar, e revogar",
+    },
+    "help_audit": {
+        "en": "who decided and ran what",
+        "id": "siapa memutuskan dan menjalankan apa",
+        "pt": "quem decidiu e executou o quê",
+    },
+    "help_policy": {
+        "en": "how a command would be judged; runs nothing",
+        "id": "bagaimana perintah dinilai; tanpa menjalankan",
+        "pt": "como um comando seria avaliado; não executa",
     },
     "greeting": {
         "en": "Hello! I am Kai. Write what you need done on this server; before anything risky I ask with a button.\n\n{commands}",

@@ -306,6 +306,7 @@ class Calls:
             output_dir=self._output_dir,
             progress=lambda line: None,
             timeout=self._tool_timeout,
+            approved=True,
         )
         result = self._result(call, await self._tools.run(call, context))
         outcome = self.outcome_line(result)
@@ -320,7 +321,7 @@ class Calls:
         return True
 
     async def report_broken_undoings(self) -> None:
-        """Say of each undoing in which the last process died that its outcome is unknown; none is repeated."""
+        """Say of each undoing in which the last process died that its outcome is unknown."""
         for approval in await self._store.broken_reverts():
             text = say(self._language, "undo_interrupted", command=approval.command, undo=approval.undo)
             await self._store.finish_revert(
@@ -349,7 +350,9 @@ class Calls:
         for call in calls:
             approval = approvals.get(call.id)
             if approval and approval.replaces:
-                command = neutralise(self._redactor.redact(approval.command[:MAX_COMMAND]), tuple(self._tools))
+                command = neutralise(
+                    self._redactor.redact(approval.command[:MAX_COMMAND]), tuple(self._tools)
+                )
                 note = say("en", "result_changed_by", name=approval.changed_by, command=command)
                 asked, call = call, changed_call(call, approval.call_id, approval.command)
                 turn.changed[call.id] = Changed(asked.id, note, subject_of(call))
@@ -490,8 +493,10 @@ class Calls:
         if grant:
             command = judgement.command[:MAX_COMMAND]
             said = say(self._language, "granted_run", command=command, name=grant.given_name)
-            await self._store.enqueue([Effect(f"granted:{call.id}", turn.conversation, "notice", {"text": said})])
-        outcome = await self._run(turn, call, judgement)
+            await self._store.enqueue(
+                [Effect(f"granted:{call.id}", turn.conversation, "notice", {"text": said})]
+            )
+        outcome = await self._run(turn, call, judgement, approved=bool(approval or grant))
         result = self._result(call, outcome)
         guarded = approval is not None and approval.revert is not None
         undone = guarded and result.exit_code in (None, 0)
@@ -527,7 +532,9 @@ class Calls:
         """The command failed: an undoing could only undo what somebody else did."""
         await self._store.settle_revert(approval.id, Reverting.DISARMED, at=self._now())
 
-    async def _run(self, turn: Turn, call: ToolCall, judgement: Judgement) -> ToolOutcome:
+    async def _run(
+        self, turn: Turn, call: ToolCall, judgement: Judgement, *, approved: bool = False
+    ) -> ToolOutcome:
         async with self._slots:
             self._output_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
             turn.watch(ToolStarted(call, subject_of(call)))
@@ -539,6 +546,7 @@ class Calls:
                 output_dir=self._output_dir,
                 progress=lambda line: turn.watch(ToolOutput(call.id, self._redactor.redact(line))),
                 timeout=self._tool_timeout,
+                approved=approved,
             )
             return await self._tools.run(call, context)
 
@@ -647,7 +655,7 @@ def cards_of(approval: Approval, where: Sequence[Conversation], again: str = "")
 def changed_call(call: ToolCall, call_id: str, command: str) -> ToolCall:
     """Return a call of the shell with a person's command in place of the model's.
 
-    A person makes no claim of risk, so the classifier alone speaks; whatever it says, the call is asked about.
+    A person makes no claim of risk, so the classifier alone speaks; the call is asked about in any case.
     """
     arguments = {**call.arguments, "command": command, "risk": "low", "explanation": ""}
     return replace(call, id=call_id, arguments=arguments, repaired=False)

@@ -122,6 +122,7 @@ class Emulator:
         name: str = "Alice",
         *,
         username: str = "",
+        last_name: str = "",
         language: str = "",
         started: bool = False,
         is_bot: bool = False,
@@ -132,13 +133,14 @@ class Emulator:
             id: Positive.
             name: First name.
             username: Without @.
+            last_name: Last name.
             language: As `language_code`.
             started: Whether they have already opened the private chat; otherwise their first message does,
                 and the bot cannot write to them before.
             is_bot: Another bot: what it writes in groups reaches people only.
         """
         if id not in self._people:
-            user = User(id, name, username, language=language, is_bot=is_bot, started=started)
+            user = User(id, name, username, last_name, language, is_bot=is_bot, started=started)
             self.world.users[id] = user
             self._people[id] = Person(self.world, user)
         return self._people[id]

@@ -20,7 +20,7 @@ class UnsupportedParameter(LLMRejected):
     """The model does not take a parameter of the request; one corrected request may follow.
 
     Attributes:
-        parameter: Its name at the top level of the body.
+        parameter: Its name at the top level of the body; `thoughtSignature` for signatures anywhere in it.
     """
 
     def __init__(self, message: str, *, parameter: str) -> None:
@@ -50,13 +50,22 @@ class ToolsUnsupported(LLMRejected):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An error as the provider worded it, before it is judged."""
+    """An error as the provider worded it, before it is judged.
+
+    Attributes:
+        retry_after: Seconds to wait, when the body says so.
+    """
 
     status: int
     kind: str = ""
     code: str = ""
     parameter: str = ""
     text: str = ""
+    retry_after: float | None = None
+
+
+ERROR_TYPES = {"error", "response.failed"}
+"""Types of events that are errors (Anthropic, OpenAI's Responses)."""
 
 
 _STATUS_OF_KIND = {
@@ -77,6 +86,24 @@ _STATUS_OF_KIND = {
     "api_error": 500,
     "server_error": 500,
     "invalid_request_error": 400,
+    # Google: https://cloud.google.com/apis/design/errors
+    "UNAUTHENTICATED": 401,
+    "PERMISSION_DENIED": 403,
+    "NOT_FOUND": 404,
+    "INVALID_ARGUMENT": 400,
+    "FAILED_PRECONDITION": 400,
+    "RESOURCE_EXHAUSTED": 429,
+    "UNAVAILABLE": 503,
+    "DEADLINE_EXCEEDED": 504,
+    "INTERNAL": 500,
+    # Bedrock: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStreamOutput.html
+    "accessDeniedException": 403,
+    "resourceNotFoundException": 404,
+    "validationException": 400,
+    "throttlingException": 429,
+    "internalServerException": 500,
+    "modelStreamErrorException": 500,
+    "serviceUnavailableException": 503,
 }
 _QUOTA = {"insufficient_quota", "billing_error", "billing_hard_limit_reached", "insufficient_balance"}
 _TOO_LONG = {"context_length_exceeded", "request_too_large", "string_above_max_length"}
@@ -84,14 +111,18 @@ _REFUSED = {"content_filter", "content_policy_violation", "data_inspection_faile
 _MODEL = {"model_not_found", "invalid_model", "unknown_model"}
 
 _TOO_LONG_TEXT = re.compile(
-    r"prompt is too long|context.{0,12}(length|window|limit)|maximum context|too many (input )?tokens"
+    r"(prompt|input) is too long|input token count|messages resulted in \d+ tokens|context.{0,12}(length|window|limit)|maximum context|too many (input )?tokens"
     r"|reduce the length",
     re.I,
 )
 _QUOTA_TEXT = re.compile(
     r"credit balance is too low|insufficient (balance|credit|quota)|exceeded your current quota", re.I
 )
-_KEY_TEXT = re.compile(r"(invalid|incorrect|missing) (x-)?api[- ]key|api key (is )?(not valid|invalid)", re.I)
+_KEY_TEXT = re.compile(
+    r"(invalid|incorrect|missing) (x-)?api[- ]key|api key (is )?(not valid|invalid)"
+    r"|security token .{0,40}(invalid|expired)",
+    re.I,
+)
 _MODEL_TEXT = re.compile(r"\bmodel\b.{0,80}(does not exist|not found|not supported|is not a valid)", re.I)
 _TOOLS_TEXT = re.compile(
     r"(does(n't| not)|no) support.{0,20}\b(tools?|function call)|\btools?\b.{0,40}not supported"
@@ -99,7 +130,7 @@ _TOOLS_TEXT = re.compile(
     re.I,
 )
 _LIMIT_TEXT = re.compile(
-    r"max(_completion)?_tokens.{0,80}(too large|maximum|at most|valid range|less than or equal|exceed|>)",
+    r"(max(_completion|_output)?_tokens|maxTokens|maxOutputTokens|num_predict).{0,80}(too large|maximum|at most|valid range|less than or equal|exceed|>)",
     re.I,
 )
 _PARAMETER_TEXT = re.compile(
@@ -111,6 +142,12 @@ OPTIONAL_PARAMETERS = (
     "stream_options",
     "tool_choice",
     "reasoning_effort",
+    "max_output_tokens",
+    "prompt_cache_key",
+    "parallel_tool_calls",
+    "include",
+    "num_ctx",
+    "think",
 )
 
 
@@ -139,6 +176,10 @@ def error_of(provider: str, refusal: Refusal, *, key: str = "", retry_after: flo
         return LLMRejected(said, reason="too_long")
     if status in (408, 409, 425, 429) or status >= 500:
         return LLMUnavailable(said, retry_after=retry_after)
+    if "thought signature" in refusal.text.lower().replace("_", " "):
+        return UnsupportedParameter(said, parameter="thoughtSignature")
+    if "Encrypted content is not supported" in refusal.text:
+        return UnsupportedParameter(said, parameter="include")
     if "reasoning_effort" in refusal.text:
         # Some models take tools here only when they do not reason (OpenAI from GPT-5.4 on).
         return UnsupportedParameter(said, parameter="reasoning_effort")
@@ -161,16 +202,24 @@ def read_refusal(status: int, body: object) -> Refusal | None:
     """Return the error a decoded body holds, or None when it holds none.
 
     Shapes: `{"error": {"type", "code", "param", "message"}}` (OpenAI; OpenRouter's `code` is the status),
-    `{"type": "error", "error": {"type", "message"}}` (Anthropic), `{"error": "text"}` (Ollama) and
-    `{"object": "error", "message", "type", "code"}` or `{"detail": …}` (Mistral and other servers).
+    `{"type": "error", "error": {"type", "message"}}` (Anthropic), `{"error": "text"}` (Ollama),
+    `{"object": "error", "message", "type", "code"}` or `{"detail": …}` (Mistral and other servers),
+    `{"error": {"code", "status", "message", "details"}}`, also in a list (Google), `{"message": …}` (AWS),
+    `{"type": "response.failed", "response": {"error": …}}` (Responses) and `{"base_resp": …}` (MiniMax).
     """
+    if isinstance(body, list) and body:
+        body = body[0]
     if not isinstance(body, Mapping):
         return Refusal(status, text=body if isinstance(body, str) else "") if status >= 400 else None
+    if isinstance(verdict := body.get("base_resp"), Mapping):
+        return _minimax(status, verdict)
     error = body.get("error")
+    if body.get("type") == "response.failed" and isinstance(response := body.get("response"), Mapping):
+        error = response.get("error")
     if isinstance(error, str):
         return Refusal(status, text=error)
     if not isinstance(error, Mapping):
-        if status < 400 and body.get("object") != "error":
+        if status < 400 and body.get("object") != "error" and body.get("type") not in ERROR_TYPES:
             return None
         error = body
     code = error.get("code")
@@ -179,11 +228,40 @@ def read_refusal(status: int, body: object) -> Refusal | None:
     text = error.get("message") or error.get("detail") or ""
     return Refusal(
         status,
-        kind=_text(error.get("type")),
+        kind=_text(error.get("status")) or _text(error.get("type")),
         code=_text(code),
         parameter=_text(error.get("param")),
         text=text if isinstance(text, str) else repr(text),
+        retry_after=_retry_delay(error.get("details")),
     )
+
+
+def _minimax(status: int, verdict: Mapping[str, object]) -> Refusal | None:
+    """Read what stands in every MiniMax reply, at status 200 even of a failed one.
+
+    Source: https://platform.minimax.io/docs/api-reference/errorcode
+    """
+    code = verdict.get("status_code")
+    if code in (0, None):
+        return None if status < 400 else Refusal(status, text=_text(verdict.get("status_msg")))
+    meant = _MINIMAX.get(code, 500) if isinstance(code, int) else 500
+    kind = "content_policy_violation" if code in (1026, 1027) else ""
+    return Refusal(meant, kind=kind, text=f"{_text(verdict.get('status_msg'))} ({code})")
+
+
+_MINIMAX = {
+    1001: 504, 1002: 429, 1004: 401, 1008: 402, 1026: 400, 1027: 400, 1039: 429, 1041: 429, 2013: 400,
+    2049: 401, 2056: 429,
+}  # fmt: skip
+
+
+def _retry_delay(details: object) -> float | None:
+    """Read Google's RetryInfo: `{"retryDelay": "37s"}`."""
+    for detail in details if isinstance(details, list) else ():
+        delay = detail.get("retryDelay") if isinstance(detail, Mapping) else None
+        if isinstance(delay, str) and re.fullmatch(r"\d{1,6}(\.\d+)?s", delay):
+            return float(delay[:-1])
+    return None
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float | None:

@@ -44,7 +44,9 @@ def part(call: ToolCall, result: ToolResult, nonce: str) -> str:
         facts.append(f"exit_code={result.exit_code}")
     if result.truncated:
         facts.append("truncated=yes")
-    body = neutralise(result.text).replace(nonce, nonce[:1] + "\u2060" + nonce[1:])
+    body = neutralise(result.text)
+    if nonce:  # replacing nothing would put a mark between every two characters
+        body = body.replace(nonce, nonce[:1] + "\u2060" + nonce[1:])
     if result.is_error:
         mark = f"[ERROR:{result.code}]" if result.code else "[ERROR]"
         if not body.startswith(mark):

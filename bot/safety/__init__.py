@@ -3,6 +3,8 @@
 from bot.messages import Risk
 from bot.safety.classify import classify, explain
 from bot.safety.gate import Gate, Judgement, digest, file_outside
+from bot.safety.grants import rules_version
+from bot.safety.policy import describe
 from bot.safety.rules import Rules, load_rules
 from bot.safety.verdict import Explanation, Finding, Invocation, Verdict
 
@@ -16,8 +18,10 @@ __all__ = [
     "Rules",
     "Verdict",
     "classify",
+    "describe",
     "digest",
     "explain",
     "file_outside",
     "load_rules",
+    "rules_version",
 ]

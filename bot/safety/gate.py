@@ -14,7 +14,7 @@ from pathlib import Path
 from bot.messages import Conversation, Risk, ToolCall
 from bot.safety import grants
 from bot.safety.classify import Verdict
-from bot.safety.revert import undo_of
+from bot.safety.revert import may_lock_out, undo_of
 from bot.safety.worst import second_step
 
 Rule = Callable[[ToolCall, Conversation, str], tuple[Risk, tuple[str, ...]]]
@@ -37,7 +37,7 @@ class Judgement:
         reads_only: Nothing changes when the call is repeated; it may run beside others.
         rules: The rules that had something to say, most severe first; for the audit.
         second_step: Why a press alone does not approve; empty when it does.
-        grant_key: What a grant for this would be bound to, see `bot.safety.grants.key`; empty when none may be.
+        grant_key: What a grant for this would be bound to, see `bot.safety.grants.key`; empty: none may be.
         grant_files: Files that are part of that.
         no_grant: Why none may be given; empty when one may, or nobody needs one.
         undo: The command that undoes this one; empty when none is known.
@@ -114,7 +114,7 @@ class Gate:
         command = judgement.command
         worst, undo = second_step(command, verdict), undo_of(command, verdict)
         no_grant = worst or grants.why_not(verdict)
-        if undo:
+        if may_lock_out(verdict):
             no_grant = no_grant or "it can lock people out"
         if mended:
             no_grant = no_grant or "the model wrote it in broken JSON"

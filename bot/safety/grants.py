@@ -31,7 +31,7 @@ SENDS = frozenset("push publish upload login send deploy release".split())
 INTERPRETER = re.compile(r"(?:python|pypy|perl|ruby|node|nodejs|php|lua|luajit|Rscript|tclsh|guile)[\d.]*")
 FREE_TEXT = re.compile(r"(?:gawk|mawk|awk|sed|jq|deno|bun|xargs|parallel|find|watch|script)[\d.]*")
 FAMILIES = re.compile(r"(?:archives|containers|files|git|packages|services|text)\.toml: [^+]*")
-"""Rules whose word a grant may soften, as a `Finding` names them; no other high finding can be granted away."""
+"""Rules whose word a grant may soften, as a `Finding` names them; no other high finding can be."""
 LOCAL = frozenset(("program.unknown", "program.path"))
 
 BEHIND: Mapping[str, Sequence[str]] = {

@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING
 from bot.messages import Risk
 from bot.safety import network, paths
 from bot.safety.rules import Option, Rules, Spec
-from bot.safety.words import (
-    ANY,
-    HOME,
-    NAME,
-    NUM,
-    PATH,
-    SPLIT,
-    is_literal,
-    show,
-)
+from bot.safety.words import ANY, HOME, NAME, NUM, PATH, SPLIT, is_literal, may_be_option, show
 
 if TYPE_CHECKING:
     from bot.safety.scan import Flow, Scan
@@ -213,6 +204,8 @@ def judge_spec(
     call = Call(scan, spec, program, args, stdin, source, verb)
     if args and args[-1] in ("--help", "--version") and only_verbs(spec, args[:-1]):
         return Flow("pipe", safe=True)
+    if spec.asks and any(only_asks(args, pattern) for pattern in spec.asks):
+        return Flow("pipe", taints=frozenset(["data"]))
     if spec.verbs:
         return judge_verb(call)
     if spec.handler in RAW:
@@ -229,6 +222,25 @@ def judge_spec(
     if call.rest:
         return call.run(call.rest)
     return printed(call)
+
+
+def only_asks(args: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Whether a whole argument list is one that the rules know to change nothing."""
+    if pattern[-1] == "...":
+        head = len(pattern) - 1
+        if len(args) < head or not all(is_plain(word) for word in args[head:]):
+            return False
+        pattern, args = pattern[:head], args[:head]
+    if len(args) != len(pattern):
+        return False
+    return all(
+        is_plain(word) if wanted == "*" else word == wanted
+        for word, wanted in zip(args, pattern, strict=True)
+    )
+
+
+def is_plain(word: str) -> bool:
+    return bool(word) and word[0] != "-" and not may_be_option(word)
 
 
 def find_level(call: Call) -> None:

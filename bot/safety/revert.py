@@ -45,6 +45,14 @@ def undo_of(command: str, verdict: Verdict) -> str:
     return shlex.join([*prefix, words[0], *undo]) if undo else ""
 
 
+def may_lock_out(verdict: Verdict) -> bool:
+    """Whether a command holds one that could lock its people out, alone or among others."""
+    return any(
+        _undo(os.path.basename(invocation.program), invocation.arguments)
+        for invocation in verdict.invocations
+    )
+
+
 def _undo(program: str, arguments: Sequence[str]) -> Sequence[str] | None:
     """Return the arguments with which the same program undoes what it did."""
     match program, *arguments:

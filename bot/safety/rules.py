@@ -19,6 +19,8 @@ A file under `bot/safety/rules/` or an operator's `rules.d/` holds tables of the
     before_verb = true          these options stand only before the sub-command
     verbless = "low"            the level without a sub-command
     numbers = true              `-5` is an option
+    asks = "-l *, show ..."     whole argument lists that are low whatever else is said: `*` is one word,
+                                `...` any number of words, neither of them an option
     least = 1                   fewer operands than this are high (it would read a program from its input)
     match = '''high  sort --compress-prog sh big'''     examples: level, command; tests check them
 
@@ -53,7 +55,7 @@ OUTPUTS = frozenset(["number", "name", "path", "pass", "network", "decoded", "an
 KEYS = frozenset(
     "level reason options values medium high low read write list operands handler output "
     "least match verbs verb "
-    "verb override verbless numbers before_verb".split()
+    "verb asks override verbless numbers before_verb".split()
 )
 SECTIONS = frozenset(["program", "paths", "environment", "network"])
 
@@ -87,7 +89,7 @@ class Spec:
     deepest: int
     verbless: Risk
     numbers: bool
-    known: bool = True
+    asks: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -345,6 +347,7 @@ def compile_table(table: Mapping[str, Any], rule: str, parent: Mapping[str, Any]
         deepest=max((verb.count(" ") + 1 for verb in verbs), default=0),
         verbless=read_level(table.get("verbless", "low" if level is Risk.LOW else "high"), rule),
         numbers=bool(table.get("numbers", False)),
+        asks=tuple(tuple(line.split()) for line in str(table.get("asks", "")).split(",") if line.strip()),
     )
 
 

@@ -1041,7 +1041,7 @@ class Scan:
     # simple commands
 
     def run_command(self, node: "Node", stdin: Flow, extra: "Sequence[Node]" = ()) -> Flow:
-        source = tree.text(node)
+        source = tree.text(node.parent if extra and node.parent is not None else node)
         pieces: list[Values] = []
         ahead: Flow | None = None
         for child in [*node.children, *extra]:

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from telegram import InlineKeyboardButton, InlineKeyboardMarkup, MessageEntity
 
-from bot.store.base import Approval, Status
+from bot.store.base import Approval, Lasting, Reverting, Status
 from bot.telegram.render import Rendered, utf16_len, visible
 from bot.texts import say
 
@@ -22,6 +22,8 @@ MAX_SAID = 300
 MAX_OUTCOME = 100
 MAX_FOLDER = 150
 MAX_NAME = 60
+MAX_UNDO = 200
+MAX_FILES = 200
 """UTF-16 units: all of them together, the words around them and the mark of a repeat stay below 4096."""
 
 
@@ -30,6 +32,22 @@ class Verb(StrEnum):
     DENY = "n"
     DENY_WHY = "w"
     AGAIN = "r"
+    CHANGE = "c"
+    MORE = "m"
+    BACK = "b"
+    TASK = "t"
+    MINUTES = "q"
+    ALWAYS = "e"
+    GUARDED = "g"
+    KEEP = "k"
+    UNDO = "u"
+
+
+GRANTS = {Verb.TASK: Lasting.TASK, Verb.MINUTES: Lasting.MINUTES, Verb.ALWAYS: Lasting.ALWAYS}
+LASTING = {Lasting.TASK: "grant_task", Lasting.MINUTES: "grant_minutes", Lasting.ALWAYS: "grant_always"}
+"""Texts."""
+REVERT_AFTER = 300.0
+"""Seconds after which what ran guarded is undone, unless the owner says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +71,25 @@ def too_long(approval: Approval) -> bool:
     return utf16_len(visible(approval.command)) > MAX_COMMAND
 
 
-def card(approval: Approval, language: str) -> tuple[Rendered, InlineKeyboardMarkup | None]:
-    """Return the card's text and buttons, as the approval stands now."""
+def card(
+    approval: Approval,
+    language: str,
+    sandbox: str = "",
+    *,
+    more: bool = False,
+    revert_after: float = REVERT_AFTER,
+) -> tuple[Rendered, InlineKeyboardMarkup | None]:
+    """Return the card's text and buttons, as the approval stands now.
+
+    Args:
+        sandbox: The level at which commands run that nobody was asked about; empty when there is none.
+        more: Show which grants may be given and what they cover, in place of what the model says.
+        revert_after: Seconds that a guarded run would have.
+    """
+    pending = approval.status is Status.PENDING
+    more = more and pending and bool(approval.grant_key)
     lines = Lines()
-    if approval.status is Status.PENDING:
+    if pending:
         title = "card_title" if approval.tool == "run_in_terminal" else "card_call"
         lines.add(f"⚠️ {say(language, title, tool=short(approval.tool, MAX_NAME))}", MessageEntity.BOLD)
     else:
@@ -64,9 +97,16 @@ def card(approval: Approval, language: str) -> tuple[Rendered, InlineKeyboardMar
     lines.add(short(approval.command, MAX_COMMAND), MessageEntity.PRE)
     if too_long(approval):
         lines.add(say(language, "card_in_file"), MessageEntity.ITALIC)
+    if approval.changed_by:
+        lines.add(say(language, "card_changed", name=short(approval.changed_by, MAX_NAME)))
     if approval.outcome:
         lines.add(f"→ {short(approval.outcome, MAX_OUTCOME)}", MessageEntity.BOLD)
-    if approval.status is Status.PENDING:
+    if approval.revert:
+        lines.add(undoing(approval, language), MessageEntity.BOLD)
+    if more:
+        for line in grant_rule(approval, language):
+            lines.add(line)
+    elif pending:
         if approval.reasons:
             lines.add(f"{say(language, 'card_why')}:")
             for reason in approval.reasons[:MAX_REASONS]:
@@ -74,8 +114,41 @@ def card(approval: Approval, language: str) -> tuple[Rendered, InlineKeyboardMar
         if approval.explanation:
             lines.add(f"{say(language, 'card_model_says')}:")
             lines.add(short(approval.explanation, MAX_EXPLANATION), MessageEntity.BLOCKQUOTE)
+    if pending and sandbox and approval.tool == "run_in_terminal":
+        lines.add(say(language, "card_unconfined", level=sandbox), MessageEntity.ITALIC)
+    if approval.undo and (pending or approval.revert):
+        lines.add(say(language, "card_undo", undo=short(approval.undo, MAX_UNDO)))
+    if pending and approval.code:
+        name = short(approval.code.user_name, MAX_NAME)
+        lines.add(say(language, "card_code", name=name, code=approval.code.digits), MessageEntity.BOLD)
+    elif pending and approval.second_step:
+        lines.add(say(language, "card_second_step", why=short(approval.second_step, MAX_NAME)))
     lines.add(footer(approval, language))
-    return lines.rendered(), keyboard(approval, language)
+    return lines.rendered(), keyboard(approval, language, more=more, revert_after=revert_after)
+
+
+def grant_rule(approval: Approval, language: str) -> list[str]:
+    """Return in words what a grant given here covers; a grant keeps exactly this."""
+    name = short(approval.asker_name or str(approval.asker_id), MAX_NAME)
+    rule = [say(language, "card_grant", cwd=short(approval.cwd, MAX_FOLDER), name=name)]
+    if approval.grant_files:
+        files = short(", ".join(approval.grant_files), MAX_FILES)
+        rule.append(say(language, "card_grant_files", files=files))
+    return rule
+
+
+def undoing(approval: Approval, language: str) -> str:
+    """Return the line that says whether what ran will be undone."""
+    revert = approval.revert
+    assert revert is not None
+    return say(
+        language,
+        f"card_revert_{revert.state.value}",
+        minutes=f"{revert.after / 60:g}",
+        time=clock_time(revert.due_at or approval.created_at),
+        name=short(revert.name, MAX_NAME),
+        outcome=short(revert.outcome, MAX_OUTCOME),
+    )
 
 
 def verdict(approval: Approval, language: str) -> str:
@@ -97,24 +170,40 @@ def footer(approval: Approval, language: str) -> str:
     return " · ".join(parts)
 
 
-def keyboard(approval: Approval, language: str) -> InlineKeyboardMarkup | None:
-    def button(key: str, verb: Verb, style: str | None = None) -> InlineKeyboardButton:
+def keyboard(
+    approval: Approval, language: str, *, more: bool = False, revert_after: float = REVERT_AFTER
+) -> InlineKeyboardMarkup | None:
+    def button(key: str, verb: Verb, style: str | None = None, **values: object) -> InlineKeyboardButton:
         # Old clients ignore the style, so the words alone must do.
-        return InlineKeyboardButton(say(language, key), callback_data=f"a:{approval.id}:{verb}", style=style)
+        data = f"a:{approval.id}:{verb}"
+        return InlineKeyboardButton(say(language, key, **values), callback_data=data, style=style)
 
+    if more:
+        rows = [[button(LASTING[lasting], verb)] for verb, lasting in GRANTS.items()]
+        return InlineKeyboardMarkup([*rows, [button("button_back", Verb.BACK)]])
     match approval.status:
         case Status.PENDING:
-            return InlineKeyboardMarkup(
+            rows = [
                 [
-                    [
-                        button("button_approve", Verb.APPROVE, "success"),
-                        button("button_deny", Verb.DENY, "danger"),
-                    ],
-                    [button("button_deny_why", Verb.DENY_WHY)],
-                ]
-            )
+                    button("button_approve", Verb.APPROVE, "success"),
+                    button("button_deny", Verb.DENY, "danger"),
+                ],
+                [button("button_deny_why", Verb.DENY_WHY)],
+            ]
+            if approval.tool == "run_in_terminal":
+                rows[1].append(button("button_change", Verb.CHANGE))
+            if approval.grant_key:
+                rows[1].append(button("button_more", Verb.MORE))
+            if approval.undo:
+                minutes = f"{revert_after / 60:g}"
+                rows.append([button("button_guarded", Verb.GUARDED, "success", minutes=minutes)])
+            return InlineKeyboardMarkup(rows)
         case Status.EXPIRED:
             return InlineKeyboardMarkup([[button("button_again", Verb.AGAIN)]])
+    if approval.revert and approval.revert.state is Reverting.ARMED:
+        return InlineKeyboardMarkup(
+            [[button("button_keep", Verb.KEEP, "success"), button("button_undo", Verb.UNDO)]]
+        )
     return None
 
 

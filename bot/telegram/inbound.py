@@ -115,6 +115,25 @@ def begins_topic(message: Message) -> bool:
     return bool(message.is_topic_message and replied and replied.forum_topic_created)
 
 
+def code_of(message: Message, bot_name: str) -> str | None:
+    """Return the four digits that are all a message says, apart from our name; None otherwise."""
+    found = re.fullmatch(rf"(?:@{re.escape(bot_name)}\b)?\s*([0-9]{{4}})", (message.text or "").strip(), re.I)
+    return found[1] if found else None
+
+
+def written_command(message: Message) -> str:
+    """Return the command a message is: all of it in code formatting or after `$ `; empty when it is none."""
+    text = message.text or ""
+    if text.startswith("$ "):
+        return text[2:].strip()
+    body = text.strip()
+    for quote in ("```", "`"):
+        if body.startswith(quote) and body.endswith(quote) and len(body) > 2 * len(quote):
+            return body[len(quote) : -len(quote)].strip()
+    kinds: list[str | None] = [MessageEntity.CODE, MessageEntity.PRE]
+    return body if body and body in (part.strip() for part in message.parse_entities(kinds).values()) else ""
+
+
 def bare_word(text: str) -> str | None:
     """Return `yes` or `no` when that is all a message says, in any language the bot speaks."""
     word = text.strip(" \n\t.!,?").lower().replace("\u2019", "'")

@@ -20,6 +20,7 @@ from typing import Protocol
 import httpx
 from telegram import (
     Bot,
+    InlineKeyboardButton,
     InlineKeyboardMarkup,
     LinkPreviewOptions,
     Message,
@@ -29,7 +30,7 @@ from telegram import (
 from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, NetworkError, TelegramError
 
 from bot.messages import Conversation
-from bot.store.base import Status, Store, StoredEffect
+from bot.store.base import Approval, Reverting, Status, Store, StoredEffect
 from bot.telegram import cards, outputs
 from bot.telegram.render import Rendered, as_document, plain, render
 from bot.telegram.send_gate import Priority, SendGate
@@ -70,6 +71,8 @@ class Outbox:
         undeliverable: Told of a card that can't be shown to anybody, by its approval id.
         migrated: Told that a chat has a new id, before the effect is sent there.
         card_shown: Told of a card that has just appeared, by the conversation of its question.
+        revert_after: Seconds after which what ran guarded is undone; for cards to say so.
+        sandbox: What cards say of it, see `bot.telegram.cards.card`.
     """
 
     def __init__(
@@ -83,6 +86,8 @@ class Outbox:
         undeliverable: Callable[[str], Awaitable[None]],
         migrated: Callable[[int, int], Awaitable[None]],
         card_shown: Callable[[Conversation], None],
+        sandbox: str = "",
+        revert_after: float = cards.REVERT_AFTER,
     ) -> None:
         self._bot = bot
         self._store = store
@@ -92,6 +97,8 @@ class Outbox:
         self._undeliverable = undeliverable
         self._migrated = migrated
         self._card_shown = card_shown
+        self._revert_after = revert_after
+        self._sandbox = sandbox
         self._woken = asyncio.Event()
         self._seen = 0
         self._queues: dict[int, deque[StoredEffect]] = {}
@@ -156,12 +163,16 @@ class Outbox:
                 later.effect.kind == "card_update" and later.effect.payload == effect.payload
                 for later in queue
             ):
-                await self._update_cards(str(effect.payload["approval_id"]))
+                await self._update_cards(
+                    str(effect.payload["approval_id"]),
+                    only=effect.payload.get("card"),
+                    more=effect.payload.get("more") is True,
+                )
             await self._store.part_sent(stored.id, 0, last=True)
             return
         if effect.kind == "card":
             approval = await self._store.approval(str(effect.payload["approval_id"]))
-            if approval is None or (approval.status is not Status.PENDING and not stored.sent):
+            if approval is None or not (shows_buttons(approval) or stored.sent):
                 await self._store.give_up(stored.id, "decided before it was shown")
                 return
         parts = await self._parts(stored)
@@ -246,7 +257,8 @@ class Outbox:
                 return self._texts(where, rendered, Priority.ANSWER, payload.get("reply_to"), buttons)
             case "notice":
                 rendered = plain(str(payload["text"]), limit=ROOM)
-                return self._texts(where, rendered, Priority.ERROR, payload.get("reply_to"))
+                rows = buttons_of(payload.get("buttons"))
+                return self._texts(where, rendered, Priority.ERROR, payload.get("reply_to"), rows)
             case "file":
                 path = Path(str(payload["path"]))
                 content, changed = await asyncio.to_thread(self._read, path)
@@ -264,7 +276,9 @@ class Outbox:
         async def send(*, again: bool, bare: bool) -> Message:
             # As it stands when its turn comes: buttons of a decided question must never be seen.
             now = await self._store.approval(approval_id)
-            text, buttons = cards.card(now or approval, self._language)
+            text, buttons = cards.card(
+                now or approval, self._language, self._sandbox, revert_after=self._revert_after
+            )
             part = self._text(where, text, Priority.APPROVAL, buttons=buttons)
             return await part.send(again=again, bare=bare)
 
@@ -285,12 +299,22 @@ class Outbox:
             await self._update_cards(approval_id)
         self._card_shown(approval.conversation)
 
-    async def _update_cards(self, approval_id: str) -> None:
+    async def _update_cards(self, approval_id: str, only: object = None, *, more: bool = False) -> None:
+        """Bring the cards of a question up to date.
+
+        Args:
+            only: `[chat_id, message_id]` of one card; None for all.
+            more: Show the grants that may be given.
+        """
         approval = await self._store.approval(approval_id)
         if approval is None:
             return
-        text, buttons = cards.card(approval, self._language)
+        text, buttons = cards.card(
+            approval, self._language, self._sandbox, more=more, revert_after=self._revert_after
+        )
         for chat_id, message_id in approval.cards:
+            if only is not None and only != [chat_id, message_id]:
+                continue
 
             async def edit(chat_id: int = chat_id, message_id: int = message_id) -> object:
                 return await self._bot.edit_message_text(
@@ -411,6 +435,19 @@ class Outbox:
             return  # somebody else may still get to see it
         if approval is not None and not approval.cards:
             await self._undeliverable(approval_id)
+
+
+def shows_buttons(approval: Approval) -> bool:
+    """Whether a person still has something to decide on a card."""
+    undoing = approval.revert is not None and approval.revert.state is Reverting.ARMED
+    return approval.status is Status.PENDING or undoing
+
+
+def buttons_of(rows: object) -> InlineKeyboardMarkup | None:
+    """Return the buttons of a payload, `[[label, callback data], …]`, one a row."""
+    if not isinstance(rows, Sequence) or not rows:
+        return None
+    return InlineKeyboardMarkup([[InlineKeyboardButton(label, callback_data=data)] for label, data in rows])
 
 
 def reply(where: Conversation, message_id: object) -> ReplyParameters | None:

@@ -122,7 +122,7 @@ class Family:
 
     def _is_marked(self, pid: int) -> bool:
         with contextlib.suppress(OSError):
-            if resource.prlimit(pid, resource.RLIMIT_RTTIME)[0] == self._limit:
+            if _time_limit(pid) == self._limit:
                 return True
         with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
             return f"\0{MARKER}={self.mark}\0".encode() in b"\0" + file.read()
@@ -181,6 +181,15 @@ def _children(pid: int) -> list[int]:
             with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
                 found.extend(map(int, file.read().split()))
     return found
+
+
+def _time_limit(pid: int) -> int:
+    try:
+        return resource.prlimit(pid, resource.RLIMIT_RTTIME)[0]
+    except PermissionError:  # it is another user's, and we are a root without CAP_SYS_RESOURCE, as in containers
+        with open(f"/proc/{pid}/limits", "rb") as file:
+            limit = file.read().partition(b"Max realtime timeout")[2].split()[0]
+        return int(limit) if limit.isdigit() else resource.RLIM_INFINITY
 
 
 def _stat(pid: int) -> list[bytes]:

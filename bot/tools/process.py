@@ -213,6 +213,9 @@ class Commands:
         script_read, script = os.pipe2(os.O_CLOEXEC)
         out, out_write = os.pipe2(os.O_CLOEXEC)
         err, err_write = os.pipe2(os.O_CLOEXEC)
+        if sandbox and (owner := sandbox.note_owner):
+            for pipe in (script_read, out_write, err_write):
+                os.fchown(pipe, *owner)  # else he can't open /dev/stdin, which the shell does first of all
         try:
             shell = subprocess.Popen(
                 words,

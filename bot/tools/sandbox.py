@@ -71,7 +71,10 @@ def bubblewrap(*options: str, cleared: Sequence[str]) -> Means:
     """Return a means that shows the file system read-only, with these folders empty and the command's own."""
 
     def words(places: Places, cwd: Path, note: Path | None) -> list[str]:
-        mounts: dict[Path, tuple[str, ...]] = {Path("/"): ("--ro-bind", "/", "/"), Path("/dev"): ("--dev", "/dev")}
+        mounts: dict[Path, tuple[str, ...]] = {
+            Path("/"): ("--ro-bind", "/", "/"),
+            Path("/dev"): ("--dev", "/dev"),
+        }
         for folder in cleared:
             mounts[Path(folder)] = ("--perms", "1777", "--tmpfs", folder)
         work_dir, outputs = places.work_dir.resolve(), places.outputs.resolve()

@@ -317,6 +317,22 @@ async def test_the_bot_manages_topics(bot: BareBot, forum: Chat) -> None:
     assert answer == "Bad Request: message thread not found"
 
 
+async def test_topic_mistakes_are_refused(bot: BareBot, alice: Person, forum: Chat) -> None:
+    made = await bot.do("createForumTopic", chat_id=forum.id, name="One")
+    place = {"chat_id": forum.id, "message_thread_id": made["message_thread_id"]}
+    elsewhere = {"chat_id": forum.id, "message_thread_id": 999}
+
+    assert await bot.refused("createForumTopic", chat_id=forum.id) == "Bad Request: TOPIC_TITLE_EMPTY"
+    answer = await bot.refused("createForumTopic", chat_id=forum.id, name="x" * 129)
+    assert answer == "Bad Request: TOPIC_TITLE_TOO_LONG"
+    assert await bot.refused("editForumTopic", **place, name="One") == "Bad Request: TOPIC_NOT_MODIFIED"
+    assert await bot.refused("reopenForumTopic", **place) == "Bad Request: TOPIC_NOT_MODIFIED"
+    assert await bot.refused("closeForumTopic", **elsewhere) == "Bad Request: TOPIC_ID_INVALID"
+    alice.promote_bot(forum, admin=False)
+    answer = await bot.refused("createForumTopic", chat_id=forum.id, name="Two")
+    assert answer == "Bad Request: not enough rights to create a topic"
+
+
 async def test_topics_need_a_forum(bot: BareBot, group: Chat) -> None:
     answer = await bot.refused("createForumTopic", chat_id=group.id, name="x")
 

@@ -69,6 +69,16 @@ async def test_more_than_32768_bytes_are_refused_before_parsing(bot: BareBot, al
     assert answer == "Bad Request: text is too long"
 
 
+async def test_link_preview_options_are_kept(bot: BareBot, alice: Person) -> None:
+    options = {"is_disabled": True}
+
+    sent = await bot.do("sendMessage", chat_id=7, text="https://a.io", link_preview_options=options)
+    place = {"chat_id": 7, "message_id": sent["message_id"]}
+    edited = await bot.do("editMessageText", **place, text="https://b.io", link_preview_options=options)
+
+    assert sent["link_preview_options"] == edited["link_preview_options"] == options
+
+
 async def test_the_length_counts_after_parsing(bot: BareBot, alice: Person) -> None:
     text = "<b>" + "x" * 4096 + "</b>"
 

@@ -128,6 +128,41 @@ async def test_expect_call_waits_for_an_answered_call(
         await emulator.expect_call("sendPhoto", within=0.05)
 
 
+async def test_people_and_chats_have_telegrams_fields(bot: BareBot, emulator: Emulator) -> None:
+    eve = emulator.person(9, "Eve", username="eve", last_name="Ng", language="id")
+    forum = emulator.supergroup(-1001, "Forum", [eve], forum=True, username="forum", bot="administrator")
+
+    eve.send("a")
+    eve.send("b", forum)
+
+    private, public = [update["message"] for update in await bot.updates()]
+    assert private["from"] == {
+        "id": 9,
+        "is_bot": False,
+        "first_name": "Eve",
+        "last_name": "Ng",
+        "username": "eve",
+        "language_code": "id",
+    }
+    assert private["chat"] == {"id": 9, "type": "private", "first_name": "Eve", "username": "eve"}
+    assert public["chat"] == {
+        "id": -1001,
+        "type": "supergroup",
+        "title": "Forum",
+        "username": "forum",
+        "is_forum": True,
+    }
+
+
+async def test_a_service_message_is_named_by_its_event(emulator: Emulator, alice: Person) -> None:
+    group = emulator.group(-5, "Ops", [alice], bot="left")
+
+    alice.add_bot(group)
+
+    assert group.messages[-1].kind == "new_chat_members"
+    assert group.messages[-1].media is None
+
+
 async def test_all_taken_waits_for_the_confirmation(bot: BareBot, emulator: Emulator, alice: Person) -> None:
     alice.send("hi")
     waiting = asyncio.create_task(emulator.expect_all_taken())

@@ -22,7 +22,16 @@ def test_nothing_makes_it_raise() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["(" * 4000, "$(" * 2000, "a|" * 2000, "x" * 5000, "{a,b}" * 800, "${x:-" * 800, "[[ " * 1300, "ls; " * 1000],
+    [
+        "(" * 4000,
+        "$(" * 2000,
+        "a|" * 2000,
+        "x" * 5000,
+        "{a,b}" * 800,
+        "${x:-" * 800,
+        "[[ " * 1300,
+        "ls; " * 1000,
+    ],
     ids=["groups", "substitutions", "pipes", "word", "braces", "defaults", "tests", "list"],
 )
 def test_hostile_text_is_high(text: str) -> None:
@@ -51,7 +60,10 @@ def test_a_fully_literal_command_says_so() -> None:
 
 
 def test_hosts_are_reported_for_the_log() -> None:
-    assert classify("curl -s https://example.com/a; ping -c1 example.org").network == ("example.com", "example.org")
+    assert classify("curl -s https://example.com/a; ping -c1 example.org").network == (
+        "example.com",
+        "example.org",
+    )
 
 
 def test_a_long_fragment_is_cut_in_the_middle() -> None:
@@ -94,12 +106,12 @@ def test_a_program_that_others_can_replace_is_high(tmp_path: Path) -> None:
         ("for f in a b; do cat $f; done", Risk.LOW),
         ("for f in a .env; do cat $f; done", Risk.HIGH),
         ("if true; then F=/etc/shadow; else F=a; fi; cat $F", Risk.HIGH),
-        ("show() { cat \"$1\"; }; show README.md", Risk.LOW),
-        ("show() { cat \"$1\"; }; show README.md; show .env", Risk.HIGH),
+        ('show() { cat "$1"; }; show README.md', Risk.LOW),
+        ('show() { cat "$1"; }; show README.md; show .env', Risk.HIGH),
         ("d=$(mktemp -d); date > $d/x", Risk.MEDIUM),
         ("n=$(wc -l < f); echo $((n + 1))", Risk.LOW),
         ("x=$(cat f); echo $((x + 1))", Risk.HIGH),
-        ("files=(a b); wc -l \"${files[@]}\"", Risk.LOW),
+        ('files=(a b); wc -l "${files[@]}"', Risk.LOW),
         ("F=a; F=$F.env; cat $F", Risk.HIGH),
     ],
 )
@@ -130,7 +142,11 @@ def test_an_explanation_names_the_rule_and_shows_the_tree() -> None:
     explanation = explain("rm -rf /srv | sort -n")
 
     assert explanation.risk is Risk.HIGH
-    assert ("files.toml: program.rm", Risk.HIGH, "deletes files recursively: rm -rf /srv") in explanation.rules
+    assert (
+        "files.toml: program.rm",
+        Risk.HIGH,
+        "deletes files recursively: rm -rf /srv",
+    ) in explanation.rules
     assert explanation.tree.startswith("(program (pipeline (command (command_name (word))")
     assert "\n" not in explanation.tree
 

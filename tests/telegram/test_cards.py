@@ -103,7 +103,9 @@ def test_a_call_that_is_no_command_names_its_tool() -> None:
 
 
 def test_an_open_question_can_be_approved_denied_or_denied_with_a_reason() -> None:
-    assert labels(question()) == [["Approve", "Deny"], ["Deny and say why"]]
+    first, second, *_ = labels(question())
+    assert first == ["Approve", "Deny"]
+    assert second[0] == "Deny and say why"
 
 
 def test_a_card_that_cannot_show_the_whole_command_says_where_it_is() -> None:
@@ -235,13 +237,14 @@ def test_appr_long_callback_data_a_button_carries_a_short_id_and_nothing_else(st
 # ── presses ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(("status", "count"), [(Status.PENDING, 3), (Status.EXPIRED, 1)])
-def test_every_button_of_a_card_is_understood(status: Status, count: int) -> None:
+@pytest.mark.parametrize("status", [Status.PENDING, Status.EXPIRED])
+def test_every_button_of_a_card_is_understood_and_means_something_of_its_own(status: Status) -> None:
     keyboard = card(question(status=status), "en")[1]
     assert keyboard is not None
-    presses = [read_press(str(b.callback_data)) for row in keyboard.inline_keyboard for b in row]
+    buttons = [button for row in keyboard.inline_keyboard for button in row]
+    presses = [read_press(str(button.callback_data)) for button in buttons]
 
-    assert len({press.verb for press in presses if press and press.approval_id == "a1"}) == count
+    assert len({press.verb for press in presses if press and press.approval_id == "a1"}) == len(buttons)
 
 
 @pytest.mark.parametrize("data", [None, "", "a", "a:x", "a:x:z", "b:x:y", "a:x:y:y", "approve"])

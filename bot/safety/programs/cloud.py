@@ -8,7 +8,7 @@ from bot.safety.words import is_unknown
 
 _READING = re.compile(
     r"(?:list|ls|get|describe|show|info|status|head|lookup|search|query|filter|tail|scan|batch-get|batch-describe|view|check|whoami|version|help|test-iam|explain|"
-    r"estimate|validate|regions|sizes|projects|apps|ps|releases|domains|logs|account|balance|wait|generate-cli-skeleton)(?:-[\w\-]+)?\Z"
+    r"estimate|validate|regions|sizes|projects|apps|read|ps|releases|domains|logs|account|balance|wait|generate-cli-skeleton)(?:-[\w\-]+)?\Z"
 )
 _SECRET = re.compile(
     r"(?i)(?:secret|password|credential|access-?key|access-?token|\btoken|keyvault|\bssm\b|parameter|kms|get-login|get-session|assume-role|print-|federation-token|"

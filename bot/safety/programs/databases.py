@@ -184,6 +184,7 @@ def redis(call: Call) -> Flow:
         if not call.has(
             "--scan",
             "--stat",
+            "--latency-history",
             "--latency",
             "--bigkeys",
             "--memkeys",

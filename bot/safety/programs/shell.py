@@ -345,6 +345,9 @@ def source(call: Call) -> Flow:
     """Only the way into a virtual environment is known well enough: it changes which python is meant."""
     path = call.args[0] if len(call.args) == 1 else ""
     scan = call.scan
+    if path in ("/etc/os-release", "/etc/lsb-release", "/usr/lib/os-release"):
+        call.clear()
+        return NOTHING
     if re.fullmatch(r"(?:\./)?\.?(?:venv|env|virtualenv)/bin/activate", path) and not any(
         spot in scan.written for spot in paths.canonical(path, scan.folders)
     ):

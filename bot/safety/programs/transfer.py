@@ -177,6 +177,8 @@ def rsync(call: Call) -> Flow:
     if call.has("--remove-source-files"):
         call.high("deletes the files it copies")
     dry = call.has("-n", "--dry-run")
+    if dry:
+        call.clear()
     deletes = [name for name, _ in call.options if name.startswith("--del")]
     if deletes and not dry:
         call.high("deletes files that are missing in the source")

@@ -17,6 +17,7 @@ from telegram import (
 from telegram.error import TelegramError
 
 from bot.telegram.commands.chat import new, stop
+from bot.telegram.commands.gate import audit, grants, policy
 from bot.telegram.commands.row import Asked, Row
 from bot.telegram.commands.server import pending, status
 from bot.texts import say
@@ -42,6 +43,9 @@ ROWS: Sequence[Row] = (
     Row("stop", stop),
     Row("status", status, admin=True),
     Row("pending", pending, admin=True),
+    Row("grants", grants, admin=True),
+    Row("audit", audit, admin=True),
+    Row("policy", policy, admin=True),
 )
 COMMANDS = {row.name: row for row in ROWS}
 

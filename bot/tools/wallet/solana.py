@@ -191,8 +191,9 @@ class Solana:
         }
         result = (await self._nodes.ask("simulateTransaction", encoded, options))["value"]
         if result.get("err") is not None:
-            logs = [line for line in result.get("logs") or [] if "Error" in line or "failed" in line]
-            why = (logs or [str(result["err"])])[-1]
+            # "Program log: Error: Account is frozen" says more than the number that ends the log.
+            said = [line for line in result.get("logs") or [] if "Error" in line]
+            why = (said or [str(result["err"])])[0]
             raise ToolError("EINVAL", f"the dry run fails: {why[:200]}")
 
     async def _token_balance(self, order: Order) -> tuple[int, int]:

@@ -90,6 +90,10 @@ class Wallet:
         """The chains that are set up, in the table's order."""
         return tuple(name for name in self._settings.chains if name in self._networks)
 
+    def network(self, chain: str) -> Network:
+        """Return a chain that is set up, by name. Raises KeyError."""
+        return self._networks[chain]
+
     async def preview(self, call: ToolCall, conversation: Conversation, cwd: Path) -> CardDetails:
         """Find out what the transfer would do now, and keep that as its plan; see `bot.tools.card.Preview`.
 

@@ -34,7 +34,7 @@ async def reached(event: threading.Event) -> None:
     assert await asyncio.to_thread(event.wait, 20)
 
 
-def row(folder: Path) -> tuple[str, bytes]:
+def row(folder: Path) -> tuple[str, bytes | None]:
     with closing(sqlite3.connect(folder / "kai.db")) as db:
         [found] = db.execute("SELECT state, raw FROM transfers").fetchall()
     return found[0], found[1]
@@ -77,9 +77,7 @@ async def test_killed_after_the_bytes_left_and_before_that_was_noted(
 
 
 @pytest.mark.parametrize("mined", [False, True])
-async def test_killed_while_no_block_has_it(
-    tmp_path: Path, anvil: Anvil, proxy: Proxy, mined: bool
-) -> None:
+async def test_killed_while_no_block_has_it(tmp_path: Path, anvil: Anvil, proxy: Proxy, mined: bool) -> None:
     await anvil.ask("evm_setAutomine", False)
     waiting = proxy.hold("eth_getTransactionReceipt")
     async with child("pay", tmp_path, proxy.url):
@@ -97,9 +95,7 @@ async def test_killed_while_no_block_has_it(
     assert (await anvil.balance(FRIEND), await anvil.nonce(RICH)) == (ETH // 10, 1)
 
 
-async def test_killed_before_the_signature_pays_nothing(
-    tmp_path: Path, anvil: Anvil, proxy: Proxy
-) -> None:
+async def test_killed_before_the_signature_pays_nothing(tmp_path: Path, anvil: Anvil, proxy: Proxy) -> None:
     waiting = proxy.hold("eth_getTransactionCount")
     async with child("pay", tmp_path, proxy.url):
         await reached(waiting)
