@@ -6,6 +6,7 @@ import fcntl
 import getpass
 import logging
 import os
+import shutil
 import signal
 import time
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
@@ -111,7 +112,7 @@ async def assemble(
         forget_old_outputs(outputs, now())
         store = await stack.enter_async_context(SqliteStore.open(settings.state_dir / "kai.db", clock=now))
         http = await stack.enter_async_context(open_http())
-        people = People(settings.admin_ids, settings.allowed_ids)
+        people = People(settings.admin_ids, settings.allowed_ids).with_moves(await store.moved_chats())
         app = telegram_app(settings)
         gate = SendGate(Rates(overall=settings.send_rate))
         lanes = Lanes()
@@ -123,7 +124,10 @@ async def assemble(
             await deliver(conversation, "answer", text=text)
 
         async def deliver_file(conversation: Conversation, path: Path, name: str) -> None:
-            await deliver(conversation, "file", path=str(path), name=name)
+            # A copy, so that what was judged is what is sent, however long that takes.
+            copy = outputs / f"{os.urandom(8).hex()}{path.suffix}"
+            await asyncio.to_thread(copy_privately, path, copy)
+            await deliver(conversation, "file", path=str(copy), name=name)
 
         async def deliver(conversation: Conversation, kind: str, **payload: object) -> None:
             key = f"{kind}:{os.urandom(8).hex()}"
@@ -434,6 +438,12 @@ def only_process(state_dir: Path) -> Iterator[None]:
         except BlockingIOError as exc:
             raise ConfigError(f"STATE_DIR {str(state_dir)!r} is in use by another kai-bot") from exc
         yield
+
+
+def copy_privately(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    target.touch(mode=0o600)
+    shutil.copyfile(source, target)
 
 
 def forget_old_outputs(folder: Path, now: float) -> None:

@@ -470,6 +470,11 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "id": "Saya tidak mengenal perintah itu; lihat /help.",
         "pt": "Não conheço esse comando; veja /help.",
     },
+    "group_moved": {
+        "en": "The group {old} is now a supergroup with the id {new}. I follow it; please mend ALLOWED_IDS.",
+        "id": "Grup {old} kini menjadi supergrup dengan id {new}. Saya mengikutinya; mohon perbaiki ALLOWED_IDS.",
+        "pt": "O grupo {old} agora é um supergrupo com o id {new}. Eu o sigo; corrija ALLOWED_IDS.",
+    },
     "only_text": {
         "en": "I can only read text so far.",
         "id": "Saya baru bisa membaca teks.",

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.config import state_dir
 from bot.errors import ConfigError, KaiError, ToolError
 from bot.tools.credentials import Credentials
 from bot.tools.wallet import WalletSettings
@@ -51,17 +50,18 @@ def add_wallet_commands(commands: "Subparsers", run: Callable[[argparse.Namespac
         command.set_defaults(run=run, wallet_command=name, kind="evm")
 
 
-def run_wallet(options: argparse.Namespace, environ: Mapping[str, str], say: Say) -> int:
+def run_wallet(options: argparse.Namespace, environ: Mapping[str, str], say: Say, *, state_dir: Path) -> int:
     """Run one command; return the exit code.
 
     Args:
         say: Prints a line.
+        state_dir: Holds the credentials folder unless CREDENTIALS_DIR names another.
 
     Raises:
         ConfigError: The wallet's settings are wrong.
         WalletFailed: There is a key already, or what was typed is none. Nothing was changed.
     """
-    settings, problems = WalletSettings.read(environ, state_dir=state_dir(environ))
+    settings, problems = WalletSettings.read(environ, state_dir=state_dir)
     if problems:
         raise ConfigError(*problems)
     try:
@@ -141,7 +141,9 @@ def show_limits(settings: WalletSettings, say: Say) -> None:
         say(f"recipient {name or '(no name)'}: {written}{wrong}")
     for chain in settings.chains.values():
         count = len(settings.rpc_urls.get(chain.name, ()))
-        say(f"{chain.name}: {count} nodes" if count else f"{chain.name}: off ({chain.rpc_setting} is not set)")
+        say(
+            f"{chain.name}: {count} nodes" if count else f"{chain.name}: off ({chain.rpc_setting} is not set)"
+        )
 
 
 def keep(folder: Path, kind: str, secret: str) -> None:

@@ -25,13 +25,20 @@ PROMISE = re.compile(
     | \b (?: executando | rodando | verificando ) \ (?: isso\ )? agora \b
     """
 )
+# What waits for the person's word is an offer, not a promise.
+CONDITION = re.compile(
+    r"""(?ix) \b (?: if | once | when | after | unless | before | confirm | approve | let\ me\ know | want\ me\ to
+        | kalau | jika | setelah | begitu | konfirmasi | se | quando | depois | assim\ que | confirme ) \b"""
+)
 PROMISE_LENGTH = 300
 
 
 def promises_without_doing(text: str) -> bool:
     """Whether a reply without calls says that something is about to be done (requirement R7)."""
     last = text.strip().rsplit("\n", 1)[-1]
-    return len(text) <= PROMISE_LENGTH and not last.endswith("?") and PROMISE.search(last) is not None
+    if len(text) > PROMISE_LENGTH or last.endswith("?") or CONDITION.search(last):
+        return False
+    return PROMISE.search(last) is not None
 
 
 def count_notices(transcript: Transcript, kind: str) -> int:

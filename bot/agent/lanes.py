@@ -8,10 +8,13 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from bot.messages import Conversation
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ class Lane:
     waiting: deque[Job] = field(default_factory=deque)
     task: asyncio.Task[None] | None = None
     running: asyncio.Task[None] | None = None
+    job: Job | None = None
     woken: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -74,22 +78,38 @@ class Lanes:
         if lane := self._lanes.get(conversation):
             lane.woken.set()
 
-    async def interrupt(self, conversation: Conversation) -> tuple[bool, list[Job]]:
+    async def run_first(self, conversation: Conversation, do: Callable[[], Awaitable[T]]) -> T:
+        """Do something in the lane, before what waits and after what runs; return what it returned."""
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+        async def run() -> None:
+            try:
+                result = await do()
+            except Exception as exc:
+                done.set_exception(exc)
+            else:
+                done.set_result(result)
+
+        self.put(conversation, Job(run), first=True)
+        return await done
+
+    async def interrupt(self, conversation: Conversation) -> tuple[Job | None, list[Job]]:
         """Cancel what runs and take away what waits.
 
         Returns:
-            Whether something ran, and the jobs that will not, in order. What ran has ended.
+            The job that was cut short, if any, which has ended; and the jobs that will not run, in order.
         """
         lane = self._lanes.get(conversation)
         if lane is None:
-            return False, []
+            return None, []
         dropped, lane.waiting = list(lane.waiting), deque()
         lane.woken.set()
-        running = lane.running
-        if running is not None:
-            running.cancel()
-            await asyncio.wait([running])
-        return running is not None, dropped
+        running, job = lane.running, lane.job
+        if running is None:
+            return None, dropped
+        running.cancel()
+        await asyncio.wait([running])
+        return job, dropped
 
     async def close(self) -> None:
         """Cancel everything; what was cut short is taken up again after the next start."""
@@ -117,9 +137,9 @@ class Lanes:
             if not lane.waiting or lane.waiting[0] is not job:
                 continue  # something went before it, or it was dropped, while we asked
             lane.waiting.popleft()
-            lane.running = asyncio.ensure_future(self._guarded(conversation, job))
+            lane.job, lane.running = job, asyncio.ensure_future(self._guarded(conversation, job))
             await asyncio.wait([lane.running])
-            lane.running = None
+            lane.job = lane.running = None
         lane.task = None
         if self._lanes.get(conversation) is lane:
             del self._lanes[conversation]

@@ -92,14 +92,14 @@ class ClientCredentials:
 
     async def headers(self, http: httpx.AsyncClient, url: str, content: bytes) -> Mapping[str, str]:
         async with self._fetching:
-            if not self._token or self._now() > self._until - EARLY:
+            self._fresh = not self._token or self._now() > self._until - EARLY
+            if self._fresh:
                 await self._fetch(http)
         return {"authorization": f"Bearer {self._token}"}
 
     def renew(self) -> bool:
         # A token fetched for this very request is not old: it is the person who is refused.
         if self._fresh:
-            self._fresh = False
             return False
         self._token = ""
         return True
@@ -114,7 +114,6 @@ class ClientCredentials:
             raise LLMRejected(
                 f"{self._provider} refused the client id or key ({answer.status_code})", reason="auth"
             ) from None
-        self._fresh = True
         self._token, self._until = token, self._now() + lifetime
 
 

@@ -188,6 +188,8 @@ def judge_read(scan: "Scan", path: str) -> None:
     if path in ("-", ""):
         return
     rules = scan.rules
+    if path[0] == "@" and len(path) > 1:
+        judge_read(scan, path[1:])  # many programs read a file named this way
     for text in canonical(path, scan.folders):
         if text.startswith(("/dev/tcp/", "/dev/udp/")):
             scan.find(Risk.HIGH, "opens a network connection", show(path), "paths.network")

@@ -36,6 +36,11 @@ _STARTERS = frozenset(
 )
 # Their parts touch; where they don't, bash sees separate words.
 _TIGHT = frozenset(["simple_expansion", "variable_assignment", "concatenation", "brace_expression"])
+# They end at a newline that no backslash takes away.
+_ONE_LINE = frozenset(
+    "command declaration_command unset_command variable_assignments file_redirect herestring_redirect "
+    "redirected_statement simple_expansion".split()
+)
 _BLANK = b" \t\n"
 # … and what they close with must end a word.
 _CLOSERS = frozenset(
@@ -188,6 +193,12 @@ class _Walk:
             left.end_byte != right.start_byte for left, right in zip(children, children[1:], strict=False)
         ):
             self.problem("the command could not be parsed for certain", text(node))
+        if kind in _ONE_LINE:
+            for left, right in zip(children, children[1:], strict=False):
+                gap = self.data[left.end_byte : right.start_byte]
+                if b"\n" in gap.replace(b"\\\n", b""):
+                    self.problem("the command could not be parsed for certain", text(node))
+                    break
         getattr(self, "on_" + kind, _nothing)(node, parent)
         # Between the expansions of a string or a here-document lies text, not a token for each piece.
         loose = kind in ("string", "heredoc_body", "expansion")

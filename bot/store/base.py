@@ -273,6 +273,10 @@ class Transcripts(Protocol):
         """A group became a supergroup: move what it has and what waits to be sent; its cards stay behind."""
         ...
 
+    async def moved_chats(self) -> dict[int, int]:
+        """Return every such move, old id to new."""
+        ...
+
 
 class Approvals(Protocol):
     """Questions to people, and claims of calls."""

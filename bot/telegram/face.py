@@ -75,6 +75,7 @@ class TelegramFace:
         self._revert_after = revert_after
         self._undoing: set[asyncio.Task[None]] = set()
         self._strangers: set[int] = set()
+        self._asked_again: set[str] = set()
         app.add_handler(MessageHandler(filters.StatusUpdate.MIGRATE, self._on_migration))
         app.add_handler(MessageHandler(filters.UpdateType.MESSAGE, self._on_message))
         app.add_handler(MessageHandler(filters.UpdateType.EDITED_MESSAGE, self._on_edit))
@@ -129,7 +130,12 @@ class TelegramFace:
             for a in await self.store.pending_approvals()
             if a.conversation.chat_id == new
         ]
-        await self.store.enqueue(cards)
+        text = say(self.language, "group_moved", old=old, new=new)
+        notices = [
+            Effect(f"moved:{old}:{admin}", Conversation(admin), "notice", {"text": text})
+            for admin in sorted(self.people.admins)
+        ]
+        await self.store.enqueue([*cards, *notices])
 
     # ── messages ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -359,12 +365,12 @@ class TelegramFace:
         Returns:
             Whether there was anything to end, and the labels of the dropped messages.
         """
-        ran, dropped = await self._lanes.interrupt(conversation)
-        for job in dropped:
-            if job.update_id is not None:
-                await self.store.finish_update(job.update_id, "dropped by /stop")
-        ended = await self._agent.stop(conversation)
-        return ran or ended, [job.label for job in dropped if job.update_id is not None]
+        stopped, dropped = await self._lanes.interrupt(conversation)
+        for job in (stopped, *dropped):
+            if job is not None and job.update_id is not None:
+                await self.store.finish_update(job.update_id, "stopped by a person")
+        ended = await self._lanes.run_first(conversation, lambda: self._agent.stop(conversation))
+        return stopped is not None or ended, [job.label for job in dropped if job.update_id is not None]
 
     # ── questions ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -606,6 +612,10 @@ class TelegramFace:
         if approval is None or approval.status is not Status.EXPIRED:
             await self._toast(update_id, query, "toast_unknown")
             return
+        if approval_id in self._asked_again:
+            await self._toast(update_id, query, "toast_asking")
+            return
+        self._asked_again.add(approval_id)
         text = say(self.language, "ask_again", command=approval.command)
         heard = UserMessage(text, query.from_user.id, query.from_user.full_name, None)
         conversation = approval.conversation

@@ -106,7 +106,7 @@ class Outbox:
         store.on_effects(self._woken.set)
 
     async def run(self) -> None:
-        """Send what is stored and what comes, until cancelled. Other conversations never wait for one."""
+        """Send what is stored and what comes, until cancelled. No chat waits for another."""
         self._woken.set()
         try:
             while True:
@@ -140,20 +140,26 @@ class Outbox:
     async def _drain(self, chat_id: int) -> None:
         queue = self._queues[chat_id]
         while queue:
-            stored = queue.popleft()
+            stored = take_next(queue)
             try:
-                await self._deliver(stored, queue)
-            except ChatMigrated as exc:
-                await self._migrated(chat_id, exc.new_chat_id)
-                waiting = {stored.id, *(effect.id for effect in queue)}
-                queue.clear()
-                for moved in await self._store.unsent(stored.id - 1):
-                    if moved.id in waiting:
-                        self._take(moved)
-            except Exception as exc:
-                log.exception("effect %s (%s) can't be sent", stored.id, stored.effect.kind)
-                await self._give_up(stored, f"{type(exc).__name__}: {exc}")
+                await self._deliver_or_give_up(stored, queue)
+            except Exception:
+                log.exception("effect %s is left for the next start", stored.id)
         del self._tasks[chat_id], self._queues[chat_id]
+
+    async def _deliver_or_give_up(self, stored: StoredEffect, queue: deque[StoredEffect]) -> None:
+        try:
+            await self._deliver(stored, queue)
+        except ChatMigrated as exc:
+            await self._migrated(stored.effect.conversation.chat_id, exc.new_chat_id)
+            waiting = {stored.id, *(effect.id for effect in queue)}
+            queue.clear()
+            for moved in await self._store.unsent(stored.id - 1):
+                if moved.id in waiting:
+                    self._take(moved)
+        except Exception as exc:
+            log.exception("effect %s (%s) can't be sent", stored.id, stored.effect.kind)
+            await self._give_up(stored, f"{type(exc).__name__}: {exc}")
 
     async def _deliver(self, stored: StoredEffect, queue: Collection[StoredEffect]) -> None:
         effect = stored.effect
@@ -235,7 +241,8 @@ class Outbox:
                         return 0
                     case _:
                         log.warning("the connection broke while sending; sending once more: %s", exc)
-                        await asyncio.sleep(RESEND_PAUSE)
+                        await asyncio.sleep(RESEND_PAUSE * 2 ** min(tries, 6))
+                        tries += 1
                         again = True
             else:
                 return message.message_id
@@ -448,6 +455,17 @@ def buttons_of(rows: object) -> InlineKeyboardMarkup | None:
     if not isinstance(rows, Sequence) or not rows:
         return None
     return InlineKeyboardMarkup([[InlineKeyboardButton(label, callback_data=data)] for label, data in rows])
+
+
+def take_next(queue: deque[StoredEffect]) -> StoredEffect:
+    """Take the next effect: a card goes before other conversations' answers, never before its own's."""
+    seen = set[Conversation]()
+    for index, stored in enumerate(queue):
+        if stored.effect.kind == "card" and stored.effect.conversation not in seen:
+            del queue[index]
+            return stored
+        seen.add(stored.effect.conversation)
+    return queue.popleft()
 
 
 def reply(where: Conversation, message_id: object) -> ReplyParameters | None:

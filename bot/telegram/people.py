@@ -1,6 +1,6 @@
 """Who may talk, who may decide, and where questions go. Everything is judged by user id."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.messages import Conversation
@@ -41,6 +41,14 @@ class People:
     def known_chats(self) -> frozenset[int]:
         """Return every chat that may be written to unasked: an admin's or listed person's own, and groups."""
         return self.admins | self.allowed
+
+    def with_moves(self, moves: Mapping[int, int]) -> "People":
+        """Return the lists with every group under the id it has now."""
+        people, group = self, next((old for old in moves if old in self.allowed), None)
+        while group is not None and moves[group] != group:
+            people = people.migrated(group, moves[group])
+            group = next((old for old in moves if old in people.allowed), None)
+        return people
 
     def migrated(self, old: int, new: int) -> "People":
         """Return the lists after a group got a new id."""

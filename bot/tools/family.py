@@ -186,7 +186,7 @@ def _children(pid: int) -> list[int]:
 def _time_limit(pid: int) -> int:
     try:
         return resource.prlimit(pid, resource.RLIMIT_RTTIME)[0]
-    except PermissionError:  # it is another user's, and we are a root without CAP_SYS_RESOURCE, as in containers
+    except PermissionError:  # another user's, and we are a root without CAP_SYS_RESOURCE, as in a container
         with open(f"/proc/{pid}/limits", "rb") as file:
             limit = file.read().partition(b"Max realtime timeout")[2].split()[0]
         return int(limit) if limit.isdigit() else resource.RLIM_INFINITY

@@ -2,9 +2,9 @@
 
     python -I -S landlock.py --hide PATH… --read PATH… --write PATH… -- COMMAND…
 
-Everything may be read but what is hidden, nothing written but what is named. A rule of Landlock holds for all
-below a path and can't be taken back further down, so whatever holds something hidden is opened entry by entry:
-in a folder to write that has something hidden in it, nothing new can be made beside that.
+Everything may be read but what is hidden (its name still shows), nothing written but what is named. A rule of
+Landlock holds for all below a path and can't be taken back further down, so whatever holds something hidden is
+opened entry by entry: in a folder to write that has something hidden in it, nothing new can be made beside that.
 Who runs this imports nothing of ours: what it takes to start is part of every command.
 """
 
@@ -46,7 +46,7 @@ def main(words: Sequence[str]) -> None:
         confine(paths["--hide"], paths["--read"], paths["--write"])
     except OSError as error:
         sys.exit(f"landlock: {error.strerror or error}")
-    os.execvp(words[at + 1], words[at + 1 :])  # noqa: S606  it is what was asked for
+    os.execvp(words[at + 1], list(words[at + 1 :]))  # noqa: S606  it is what was asked for
 
 
 def confine(hidden: Sequence[str], read: Sequence[str], write: Sequence[str]) -> None:
@@ -70,7 +70,7 @@ def confine(hidden: Sequence[str], read: Sequence[str], write: Sequence[str]) ->
     _done(_libc.prctl(SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     _libc.prctl(CAP_AMBIENT, AMBIENT_CLEAR_ALL, 0, 0, 0)
     if os.geteuid() == 0:
-        # From the next exec on root is a user like others, who owns much: no chroot, no reboot, no ptrace of us.
+        # From the next exec on root is a user like others, who owns much: no reboot, no ptrace of the bot.
         _done(_libc.prctl(SET_SECUREBITS, NO_ROOT_LOCKED, 0, 0, 0))
     _done(_libc.syscall(RESTRICT_SELF, rules, 0))
     os.close(rules)

@@ -3,7 +3,7 @@
 The shell gets the command as its last argument, unchanged. Before it comes to that it reads its standard
 input to the end, where we put three lines: they close standard input and have the shell write its folder to
 a file when it exits. Until we have written them the command waits, which is the time to put it in its cgroup.
-What confines a command (`bot.tools.sandbox`) stands in front of the shell and waits for an empty line before them.
+What confines a command (`bot.tools.sandbox`) stands before the shell and waits for an empty line before them.
 """
 
 import asyncio

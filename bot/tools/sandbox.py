@@ -1,8 +1,8 @@
-"""Where a command may reach that nobody was asked about: levels, and what goes in front of the shell for each.
+"""How far a command reaches that nobody was asked about: levels, and what goes before the shell for each.
 
-    user     another user of this machine, without sudo                        (setpriv; the bot must be root)
-    ro       this machine, to look at: only the work folder and /tmp are written    (bubblewrap, else Landlock)
-    strict   the same, alone: no network, no other process, no socket of a service              (bubblewrap)
+    user     another user of this machine, without sudo                      (setpriv; the bot must be root)
+    ro       this machine to look at, the work folder and /tmp to write        (bubblewrap, else Landlock)
+    strict   the same, alone: no network, no other process, no socket of a service            (bubblewrap)
 
 At every level the bot's own state and the credential files are out of reach. What a person approved runs as
 the bot itself. A level that can't be had is a problem to be shown, never a command run without it.
@@ -16,7 +16,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +35,11 @@ CREDENTIALS = (
     *(".password-store", ".npmrc", ".pypirc"),
 )
 """In the home of the bot's user."""
+
+EMPTY_TMP = ("--perms", "1777", "--tmpfs", "/tmp")  # noqa: S108
+LOOK = {"/": ("--ro-bind", "/", "/"), "/dev": ("--dev", "/dev"), "/tmp": EMPTY_TMP}  # noqa: S108
+ALONE = {**LOOK, "/proc": ("--proc", "/proc"), "/run": ("--tmpfs", "/run")}
+"""Without /run no socket of a service is found."""
 
 Word = str | bytes
 
@@ -64,19 +68,14 @@ class Places:
 
 
 Means = Callable[[Places, Path, Path | None], list[str]]
-"""Returns the words in front of a command, given the places, its folder and the file it tells its last folder by."""
+"""Returns the words before a command, given the places, its folder and the file it tells its last folder by."""
 
 
-def bubblewrap(*options: str, cleared: Sequence[str]) -> Means:
-    """Return a means that shows the file system read-only, with these folders empty and the command's own."""
+def bubblewrap(mounted: Mapping[str, Sequence[str]], *options: str) -> Means:
+    """Return a means that shows these mounts, the work folder, and emptiness where secrets are."""
 
     def words(places: Places, cwd: Path, note: Path | None) -> list[str]:
-        mounts: dict[Path, tuple[str, ...]] = {
-            Path("/"): ("--ro-bind", "/", "/"),
-            Path("/dev"): ("--dev", "/dev"),
-        }
-        for folder in cleared:
-            mounts[Path(folder)] = ("--perms", "1777", "--tmpfs", folder)
+        mounts: dict[Path, Sequence[str]] = {Path(path): mount for path, mount in mounted.items()}
         work_dir, outputs = places.work_dir.resolve(), places.outputs.resolve()
         mounts[work_dir] = ("--bind", str(work_dir), str(work_dir))
         empty = []
@@ -87,15 +86,15 @@ def bubblewrap(*options: str, cleared: Sequence[str]) -> Means:
             else:
                 mounts[path] = ("--ro-bind", "/dev/null", str(path))
         mounts[outputs] = ("--ro-bind-try", str(outputs), str(outputs))
-        # A folder below one of the cleared, in which the conversation was left by what a person approved.
         here = cwd.resolve()
         above = next(path for path in (here, *here.parents) if path in mounts)
-        if above != here and str(above) in cleared:
+        if mounts[above] == EMPTY_TMP and above != here:
+            # What a person approved left the conversation there.
             mounts[here] = ("--ro-bind", str(here), str(here))
         if note:
             mounts[note] = ("--bind", str(note), str(note))
-        ordered = sorted(mounts, key=lambda path: len(path.parts))
-        binds = [word for path in ordered for word in mounts[path]]
+        outermost_first = sorted(mounts, key=lambda path: len(path.parts))
+        binds = [word for path in outermost_first for word in mounts[path]]
         return [
             program("bwrap"), "--cap-drop", "ALL", *options, *binds, *empty, "--chdir", str(here), "--",
         ]  # fmt: skip
@@ -126,8 +125,8 @@ def landlocked(places: Places, cwd: Path, note: Path | None) -> list[str]:
 LEVELS: Mapping[SandboxLevel, Mapping[str, Means]] = {
     "off": {},
     "user": {"setpriv": other_user},
-    "ro": {"bubblewrap": bubblewrap(cleared=["/tmp"]), "Landlock": landlocked},  # noqa: S108
-    "strict": {"bubblewrap": bubblewrap("--unshare-all", "--proc", "/proc", cleared=["/tmp", "/run"])},  # noqa: S108
+    "ro": {"bubblewrap": bubblewrap(LOOK), "Landlock": landlocked},
+    "strict": {"bubblewrap": bubblewrap(ALONE, "--unshare-all")},
 }
 """The means of each level, the better first."""
 

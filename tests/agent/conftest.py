@@ -17,6 +17,7 @@ from bot.agent.prompt import Soul
 from bot.agent.steps import Calls
 from bot.clock import SettableClock
 from bot.demo.model_server import KEY, ModelServer, Reply, Script
+from bot.llm.base import LLMClient
 from bot.llm.providers import build_client
 from bot.messages import AssistantMessage, Conversation, Message, Risk, ToolCall, ToolResult, UserMessage
 from bot.redact import Redactor
@@ -75,7 +76,7 @@ class House:
 
     Attributes:
         events: What was watched, oldest first.
-        limits: Of the next `restart`.
+        limits: Of the agent.
     """
 
     folder: Path
@@ -90,6 +91,9 @@ class House:
     store: SqliteStore = field(init=False)
     events: list[Event] = field(default_factory=list)
     said: int = 100
+    redactor: Redactor = field(default_factory=lambda: Redactor([SECRET]))
+    _llm: LLMClient = field(init=False)
+    _calls: Calls = field(init=False)
     _open: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     @property
@@ -124,12 +128,11 @@ class House:
             "text": "custom:scripted-text",
         }
         tools: list[Tool] = [look, note, publish, explode, run_in_terminal(shell)]
-        redactor = Redactor([SECRET])
-        calls = Calls(
+        self._calls = Calls(
             tools=Tools(tools),
             gate=Gate(classify),
             store=self.store,
-            redactor=redactor,
+            redactor=self.redactor,
             ask_where=self.ask_where,
             work_dir=self.work,
             output_dir=self.folder / "outputs",
@@ -139,15 +142,20 @@ class House:
             language=self.language,
             now=self.clock,
         )
-        self.agent = Agent(
-            llm=build_client(
-                (model[self.wire],), environ, http, tools_mode="text" if self.wire == "text" else "native"
-            ),
-            calls=calls,
+        self._llm = build_client(
+            (model[self.wire],), environ, http, tools_mode="text" if self.wire == "text" else "native"
+        )
+        self.agent = self.agent_with(self.limits)
+
+    def agent_with(self, limits: Limits) -> Agent:
+        """Return another agent over the same store, tools and model."""
+        return Agent(
+            llm=self._llm,
+            calls=self._calls,
             store=self.store,
             soul=Soul(self.folder / "SOUL.md"),
-            redactor=redactor,
-            limits=self.limits,
+            redactor=self.redactor,
+            limits=limits,
             user="kai",
             work_dir=self.work,
             language=self.language,

@@ -194,12 +194,13 @@ async def test_a_job_whose_readiness_cannot_be_asked_does_not_stop_the_lane(lane
 
 
 async def test_interrupting_ends_what_runs_before_it_returns(lanes: Lanes, work: Work) -> None:
-    lanes.put(HERE, Job(work.blocked("a")))
+    cut_short = Job(work.blocked("a"), update_id=5)
+    lanes.put(HERE, cut_short)
     await asyncio.sleep(0.01)
 
-    ran, dropped = await lanes.interrupt(HERE)
+    stopped, dropped = await lanes.interrupt(HERE)
 
-    assert (ran, dropped) == (True, [])
+    assert (stopped, dropped) == (cut_short, [])
     assert work.done == ["a begins", "a ends"]
 
 
@@ -210,7 +211,9 @@ async def test_interrupting_takes_away_what_waits_and_names_it_in_order(lanes: L
     for job in waiting:
         lanes.put(HERE, job)
 
-    assert await lanes.interrupt(HERE) == (True, waiting)
+    _, dropped = await lanes.interrupt(HERE)
+
+    assert dropped == waiting
     await asyncio.sleep(0.01)
 
     assert work.done == ["a begins", "a ends"]
@@ -224,7 +227,7 @@ async def test_interrupting_a_held_lane_drops_the_held_job(lanes: Lanes, work: W
     lanes.put(HERE, held)
     await asyncio.sleep(0.01)
 
-    assert await lanes.interrupt(HERE) == (False, [held])
+    assert await lanes.interrupt(HERE) == (None, [held])
     await asyncio.sleep(0.01)
     assert not lanes.holds_next(HERE)
     lanes.put(HERE, Job(work.quick("next")))
@@ -250,7 +253,7 @@ async def test_interrupting_while_a_job_is_being_asked_drops_it(lanes: Lanes, wo
 
 
 async def test_interrupting_an_idle_conversation_does_nothing(lanes: Lanes) -> None:
-    assert await lanes.interrupt(HERE) == (False, [])
+    assert await lanes.interrupt(HERE) == (None, [])
 
 
 async def test_interrupting_one_conversation_leaves_the_others(lanes: Lanes, work: Work) -> None:
@@ -335,3 +338,25 @@ async def test_appr_slots_exhausted_three_hundred_waiting_jobs_keep_their_order(
     await idle(lanes)
 
     assert work.done[2:] == [str(i) for i in range(300)]
+
+
+async def test_what_is_run_first_goes_before_what_waits_and_after_what_runs(lanes: Lanes, work: Work) -> None:
+    async def answer() -> int:
+        await work.quick("first")()
+        return 42
+
+    lanes.put(HERE, Job(work.quick("running")))
+    lanes.put(HERE, Job(work.quick("waiting")))
+
+    assert await lanes.run_first(HERE, answer) == 42
+    await idle(lanes)
+
+    assert work.done.index("first") < work.done.index("waiting")
+
+
+async def test_an_error_of_what_is_run_first_reaches_the_caller(lanes: Lanes) -> None:
+    async def fail() -> None:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        await lanes.run_first(HERE, fail)

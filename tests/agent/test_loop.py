@@ -524,10 +524,9 @@ async def test_whenever_a_turn_runs_out_of_time_its_history_stays_whole(house: B
         return Reply("Done.") if request.results else Reply("", notes)
 
     here = await house(script)
-    for moment in range(60):
-        here.limits = Limits(turn_timeout=0.002 + moment * 0.0005)
-        await here.restart()
-        await here.agent.hear(Conversation(1000 + moment), UserMessage("go", ALICE))
+    for moment in range(120):
+        agent = here.agent_with(Limits(turn_timeout=0.002 + moment * 0.0003))
+        await agent.hear(Conversation(1000 + moment), UserMessage("go", ALICE))
 
     assert here.violations() == []
     assert await here.store.open_conversations() == []

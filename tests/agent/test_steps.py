@@ -219,7 +219,7 @@ async def test_an_approved_call_runs_also_after_a_restart(house: Build, wire: Wi
     known = await here.store.approval(approval.id)
     assert known is not None
     assert known.outcome.startswith("ok, ")
-    assert here.audit() == ["approval_approved", "ran"]
+    assert here.audit()[-2:] == ["approval_approved", "ran"]
     assert here.violations() == []
 
 

@@ -123,6 +123,20 @@ async def test_a_caption_has_1024_units(bot: BareBot, alice: Person) -> None:
     assert over["description"] == "Bad Request: message caption is too long"
 
 
+async def test_a_caption_is_formatted_and_can_be_replaced_in_a_copy(bot: BareBot, alice: Person) -> None:
+    form = {"chat_id": "7", "caption": "<b>log</b>", "parse_mode": "HTML"}
+    sent = (await bot.upload("sendDocument", {"document": TEXT}, **form))["result"]
+    source = {"chat_id": 7, "from_chat_id": 7, "message_id": sent["message_id"]}
+
+    await bot.do("copyMessage", **source)
+    await bot.do("copyMessage", **source, caption="other")
+
+    assert sent["caption_entities"] == [{"type": "bold", "offset": 0, "length": 3}]
+    _, copy, renamed = alice.chat.messages
+    assert (copy.text, copy.covered("bold")) == ("log", ["log"])
+    assert (renamed.text, renamed.entities) == ("other", [])
+
+
 async def test_a_caption_is_edited_and_a_text_is_not_there(bot: BareBot, alice: Person) -> None:
     sent = (await bot.upload("sendDocument", {"document": TEXT}, chat_id="7", caption="a"))["result"]
     place = {"chat_id": 7, "message_id": sent["message_id"]}

@@ -1,13 +1,12 @@
-"""Issue 4.7: at each level a confined command reaches what it may, is run as it was read, and ends when it is over."""
+"""Issue 4.7: a confined command reaches what it may, runs as it was read, and ends when it is over."""
 
 import asyncio
 import os
 import pwd
 import shutil
 import socket
-import stat
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,12 +14,12 @@ import pytest
 
 from bot.config import SandboxLevel
 from bot.errors import ToolError
+from bot.messages import ToolCall
 from bot.tools import ToolContext, Tools, landlock
 from bot.tools.environment import scrub
 from bot.tools.process import Commands, Finished
 from bot.tools.sandbox import LEVELS, Places, Sandbox, credential_places, open_sandbox, probe
 from bot.tools.terminal import run_in_terminal
-from tests.tools.conftest import HERE
 from tests.tools.processes import eventually, running, unique_seconds, zombies
 from tests.tools.test_process import KILLS
 
@@ -194,7 +193,7 @@ async def test_the_command_is_the_shells_last_argument_unchanged(run: Run) -> No
 async def test_input_output_and_status_are_as_ever(run: Run) -> None:
     finished = await run("cat; readlink /proc/$$/fd/0; ls /proc/$$/fd; echo oops >&2; exit 3")
 
-    assert finished.output == "/dev/null\n0\n1\n2\n255\n[stderr]\noops\n".replace("255\n", "")
+    assert finished.output == "/dev/null\n0\n1\n2\n[stderr]\noops\n"
     assert finished.status == 3
 
 
@@ -355,16 +354,31 @@ def test_off_is_no_problem_and_confines_nothing(places: Places) -> None:
     assert sandbox.wrap(["true"], cwd=places.work_dir, note=None) == ["true"]
 
 
-@at_every_level
-def test_the_probe_finds_a_hidden_file_that_shows(sandbox: Sandbox, house: Path) -> None:
-    shown = house / "home" / "shown"
-    shown.write_text("secret")
-    inner = Sandbox(sandbox.level, replace(sandbox.places, secrets=()), sandbox.means)
+class Other(Sandbox):
+    """Says one thing and does another."""
 
-    leaky = LEVELS[sandbox.level][sandbox.means](inner.places, inner.places.work_dir, None)
+    def wrap(self, command: Sequence[str | bytes], *, cwd: Path, note: Path | None) -> list[str | bytes]:
+        places = replace(self.places, secrets=())
+        return Sandbox("ro", places, "bubblewrap").wrap(command, cwd=cwd, note=note)
 
-    assert str(shown) not in leaky
-    assert probe(sandbox) == ""
+
+@pytest.mark.parametrize("sandbox", [("ro", "bubblewrap")], indirect=True, ids="-".join)
+def test_the_probe_sees_what_is_not_hidden(sandbox: Sandbox, house: Path) -> None:
+    assert probe(Other("ro", sandbox.places, "bubblewrap")) == f"can read {house}/.env"
+
+
+@pytest.mark.parametrize("sandbox", [("ro", "bubblewrap")], indirect=True, ids="-".join)
+def test_the_probe_sees_a_network_that_should_not_be(sandbox: Sandbox) -> None:
+    assert probe(Other("strict", replace(sandbox.places, secrets=()), "bubblewrap")) == "connected"
+
+
+def test_the_probe_sees_that_nothing_confines(places: Places) -> None:
+    class Nothing(Sandbox):
+        def wrap(self, command: Sequence[str | bytes], *, cwd: Path, note: Path | None) -> list[str | bytes]:
+            return list(command)
+
+    assert probe(Nothing("ro", places, "bubblewrap")).startswith("a command could write")
+    assert not list(Path("/etc").glob(".kai-probe-*"))
 
 
 # Landlock
@@ -394,8 +408,6 @@ async def test_under_landlock_no_signal_reaches_the_bot(run: Run) -> None:
 async def test_a_confined_command_that_fails_says_that_it_was_confined(
     sandbox: Sandbox, make_context: Callable[..., ToolContext]
 ) -> None:
-    from bot.messages import ToolCall
-
     tools = Tools([run_in_terminal(Commands(scrub(os.environ), sandbox=sandbox))])
     call = ToolCall(
         "run_in_terminal", {"command": "touch /etc/kai-test && rm /etc/kai-test", "risk": "low"}, "c1"
@@ -405,7 +417,6 @@ async def test_a_confined_command_that_fails_says_that_it_was_confined(
     confined = await tools.run(call, context)
     approved = await tools.run(call, replace(context, approved=True))
 
-    assert HERE == context.conversation
     assert "Read-only file system" in confined.text
     assert "ran confined (ro)" in confined.text
     assert "confined" not in approved.text

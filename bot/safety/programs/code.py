@@ -132,7 +132,7 @@ def interpreter(call: Call) -> Flow:
         return Flow("pipe")
     if call.program == "php" and call.has("-l", "-m", "-v", "--ini"):
         return Flow("pipe")
-    if call.has("--check") or call.program == "ruby" and call.has("-c"):
+    if call.has("--check"):
         for path in operands[:1]:
             call.read(path)
         return Flow("pipe")

@@ -245,6 +245,10 @@ def revision(call: Call) -> Flow:
         return Flow("pipe", line=".")
     if call.has("--count"):
         return Flow("pipe", line=NUM, safe=True)
+    for word in call.operands:
+        path = word.partition(":")[2]
+        if path and call.verb == "cat-file":
+            call.read(path)
     globs = [word for word in call.operands if "*" in word and is_literal(word)]
     if call.verb == "ls-files" and len(globs) == 1 == len(call.operands):
         return Flow("pipe", line=found_by(globs[0]))

@@ -258,7 +258,9 @@ def run_script(call: Call, path: str) -> None:
         call.high("runs code fetched from the network", path)
         return
     for spot in paths.canonical(path, scan.folders):
-        if spot in scan.written:
+        written = spot in scan.written
+        spot = paths.in_workspace(spot, scan.start)
+        if written:
             call.high("runs a file that this command has just written", path)
         elif spot.startswith(("..", ANY)):
             call.high("runs a script from outside the project", path)

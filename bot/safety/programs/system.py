@@ -116,7 +116,10 @@ def sysctl(call: Call) -> Flow:
     parse_options(call, call.spec, call.args)
     if any("=" in word or is_unknown(word) for word in call.operands):
         call.high("changes the kernel's settings")
-    return Flow("pipe", taints=frozenset(), safe=True)
+    for word in call.operands:
+        if "/" in word or ".." in word:
+            call.high("reads a file under another name", word)
+    return Flow("pipe", safe=True)
 
 
 @handles("mount", raw=True)
@@ -232,6 +235,8 @@ def systemctl_show(call: Call) -> Flow:
 @handles("service", raw=True)
 def service(call: Call) -> Flow:
     words = [word for word in call.args if is_literal(word)]
+    if words and not words[0].startswith("-") and not re.fullmatch(r"[\w@.\-]+", words[0]):
+        call.high("runs a program named by a path", words[0])
     if (
         call.args in (["--status-all"], ["--version"], ["--help"])
         or words[1:] == ["status"]
@@ -387,4 +392,12 @@ def getent(call: Call) -> Flow:
 
         for word in call.operands[1:]:
             network.judge_host(call.scan, word)
+    return Flow("pipe")
+
+
+@handles("no-host")
+def no_host(call: Call) -> Flow:
+    for word in call.operands:
+        if "@" in word or not is_literal(word):
+            call.high("asks another machine", word)
     return Flow("pipe")

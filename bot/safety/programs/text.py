@@ -337,7 +337,7 @@ def yq(call: Call) -> Flow:
             call.high("reads a file named in the script")
     for path in operands[1:]:
         call.read(path)
-        if call.has("-i", "--inplace"):
+        if call.has("-i", "--inplace", "--in-place"):
             call.write(path)
     return filtered(call, operands[1:])
 

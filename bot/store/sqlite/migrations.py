@@ -358,8 +358,13 @@ GRANTS_UNCHANGEABLE = {
 }
 
 
+def m0004_moves(db: sqlite3.Connection) -> None:
+    db.execute("CREATE TABLE moves (old_id INTEGER PRIMARY KEY, new_id INTEGER NOT NULL) WITHOUT ROWID")
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m0001_messages_approvals_outbox,
     m0002_transfers_posts,
     m0003_grants_codes_reverts,
+    m0004_moves,
 )

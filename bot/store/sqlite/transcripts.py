@@ -136,11 +136,15 @@ class SqliteTranscripts(Part):
             db.execute("DELETE FROM conversations WHERE chat_id = :old", chats)
             for table in ("messages", "approvals", "claims", "grants", "codes"):
                 db.execute(f"UPDATE {table} SET chat_id = :new WHERE chat_id = :old", chats)
+            db.execute("INSERT OR REPLACE INTO moves (old_id, new_id) VALUES (:old, :new)", chats)
             # Message ids begin anew in the new chat: an old card's is somebody else's there.
             db.execute("DELETE FROM cards WHERE chat_id = :old", chats)
             db.execute("UPDATE outbox SET chat_id = :new WHERE chat_id = :old AND done_at IS NULL", chats)
 
         await self._db.write(job)
+
+    async def moved_chats(self) -> dict[int, int]:
+        return {old: new for old, new in await self._db.read("SELECT old_id, new_id FROM moves")}
 
 
 def _message_row(
