@@ -15,6 +15,7 @@ from bot.wallet_cli import WalletFailed, add_wallet_commands, import_key, make_k
 from tests.tools.wallet.anvil import RICH, RICH_KEY
 
 FRIEND = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+SLIP = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d358"
 
 
 @pytest.fixture
@@ -100,7 +101,7 @@ def test_the_limits_say_what_is_on_and_which_recipient_is_mistyped(folder: Path)
         "limits",
         WALLET_MAX_TRANSFER="ETH=0.05 USDC=100",
         WALLET_MAX_DAY="ETH=0.1 USDC=300",
-        WALLET_RECIPIENTS=f"friend={FRIEND}, slip={FRIEND[:-1]}D",
+        WALLET_RECIPIENTS=f"friend={FRIEND}, slip={SLIP}",
         BASE_RPC_URLS="https://one.example https://two.example",
     )
 
@@ -108,7 +109,7 @@ def test_the_limits_say_what_is_on_and_which_recipient_is_mistyped(folder: Path)
     assert "base: 2 nodes" in said
     assert "ethereum: off (ETHEREUM_RPC_URLS is not set)" in said
     assert [line for line in said if "WRONG CHECKSUM" in line] == [
-        f"recipient slip: {FRIEND[:-1]}D  WRONG CHECKSUM: not used"
+        f"recipient slip: {SLIP}  WRONG CHECKSUM: not used"
     ]
 
 

@@ -50,21 +50,24 @@ class Calls:
 
     Args:
         kept: How many are remembered.
+
+    Attributes:
+        changes: Announced when a call comes and when it is answered.
     """
 
     def __init__(self, kept: int) -> None:
         self._calls: deque[Call] = deque(maxlen=kept)
-        self._changes = Changes()
+        self.changes = Changes()
 
     def add(self, call: Call) -> None:
         """Remember a call that has just arrived."""
         self._calls.append(call)
-        self._changes.announce()
+        self.changes.announce()
 
     def finish(self, call: Call, status: int, description: str, took: float) -> None:
         """Note the answer."""
         call.status, call.description, call.took = status, description, took
-        self._changes.announce()
+        self.changes.announce()
 
     def of(self, method: str | None = None) -> list[Call]:
         """Return the calls of one method, or all but getUpdates."""
@@ -82,7 +85,7 @@ class Calls:
             found = [call for call in self.of(method)[after:] if call.status is not None and where(call)]
             return found[0] if found else None
 
-        return await self._changes.until(look, within)
+        return await self.changes.until(look, within)
 
     def clear(self) -> None:
         """Forget the calls."""

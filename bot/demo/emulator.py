@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from bot.demo.api import Api
 from bot.demo.calls import Call, Calls
@@ -44,6 +44,7 @@ class Emulator:
 
     Attributes:
         app: The ASGI app: the Bot API, and the people's side as JSON under `/sim`.
+        api_routes: The Bot API alone, for an app that lets people in by another door.
         world: The state itself.
         base_url: Where `serve` made it reachable; for in-process use any address does.
     """
@@ -83,14 +84,12 @@ class Emulator:
         self._api = Api(self.world)
         self._webhook = WebhookDelivery(self.world, self._api.call)
         self.base_url = "http://telegram.test"
-        self.app = Starlette(
-            routes=[
-                *sim_routes(self),
-                Route("/bot{token}/{method}", self._api.answer, methods=["GET", "POST"]),
-                Route("/file/bot{token}/{path:path}", self._api.download, methods=["GET"]),
-                Route("/{path:path}", self._api.lost, methods=["GET", "POST"]),
-            ]
-        )
+        self.api_routes: list[BaseRoute] = [
+            Route("/bot{token}/{method}", self._api.answer, methods=["GET", "POST"]),
+            Route("/file/bot{token}/{path:path}", self._api.download, methods=["GET"]),
+            Route("/{path:path}", self._api.lost, methods=["GET", "POST"]),
+        ]
+        self.app = Starlette(routes=[*sim_routes(self), *self.api_routes])
 
     @property
     def token(self) -> str:

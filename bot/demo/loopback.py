@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import uvicorn
+from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bot.demo.emulator import Emulator
@@ -21,7 +22,7 @@ class CuttableProtocol(H11Protocol):
 
 
 @asynccontextmanager
-async def serve(emulator: Emulator, port: int = 0) -> AsyncIterator[str]:
+async def serve(emulator: Emulator, port: int = 0, *, app: Starlette | None = None) -> AsyncIterator[str]:
     """Serve on 127.0.0.1 in the running loop; yields the base URL, such as `http://127.0.0.1:43210`.
 
     The bot's API URL is the base URL (python-telegram-bot wants `{base}/bot` and `{base}/file/bot`). On
@@ -30,6 +31,10 @@ async def serve(emulator: Emulator, port: int = 0) -> AsyncIterator[str]:
     Args:
         emulator: What to serve.
         port: 0 takes a free one.
+        app: What answers in place of `emulator.app`; it should have `emulator.api_routes`.
+
+    Raises:
+        OSError: The port is taken.
     """
     listener = socket.socket(
         socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP
@@ -38,7 +43,7 @@ async def serve(emulator: Emulator, port: int = 0) -> AsyncIterator[str]:
     with listener:
         listener.bind(("127.0.0.1", port))
         config = uvicorn.Config(
-            emulator.app,
+            app or emulator.app,
             http=CuttableProtocol,
             lifespan="off",
             log_config=None,

@@ -14,11 +14,12 @@ import httpx
 from bot.errors import LLMMalformed
 from bot.llm import ids, opaque
 from bot.llm.assembler import CUT, read_arguments
+from bot.llm.auth import Auth
 from bot.llm.base import LLMResponse, Prompt, TextDelta
 from bot.llm.openai_chat import tools_to_send
 from bot.llm.refusals import LimitTooHigh
 from bot.llm.sequence import Answered, Arranged, Asked, Said, arrange, enveloped
-from bot.llm.transport import Event, post
+from bot.llm.transport import READ_TIMEOUT, Event, post
 from bot.messages import AssistantMessage, ToolCall, ToolDefinition, Usage
 
 VERSION = "2023-06-01"
@@ -40,6 +41,9 @@ class Anthropic:
         key: str,
         model: str,
         max_tokens: int = 8192,
+        headers: Mapping[str, str] | None = None,
+        auth: Auth | None = None,
+        read_timeout: float = READ_TIMEOUT,
     ) -> None:
         self._http = http
         self._provider = provider
@@ -47,7 +51,11 @@ class Anthropic:
         self._key = key
         self._model = model
         self._max_tokens = max_tokens
-        self._headers = {"content-type": "application/json", "anthropic-version": VERSION, "x-api-key": key}
+        self._headers = {"content-type": "application/json", "anthropic-version": VERSION, **(headers or {})}
+        if headers is None:
+            self._headers["x-api-key"] = key
+        self._auth = auth
+        self._read_timeout = read_timeout
         self._tools: Sequence[ToolDefinition] = ()
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[TextDelta | LLMResponse, None]:
@@ -91,7 +99,14 @@ class Anthropic:
             known_tools=self._tools,
         )
         return post(
-            self._http, self._url, body, headers=self._headers, provider=self._provider, key=self._key
+            self._http,
+            self._url,
+            body,
+            headers=self._headers,
+            provider=self._provider,
+            key=self._key,
+            auth=self._auth,
+            read_timeout=self._read_timeout,
         )
 
 

@@ -160,7 +160,9 @@ class SigV4:
                     self._environ.get("AWS_SESSION_TOKEN") or None,
                 )
             else:
-                self._credentials = Session(profile=self._environ.get("AWS_PROFILE") or None).get_credentials()
+                self._credentials = Session(
+                    profile=self._environ.get("AWS_PROFILE") or None
+                ).get_credentials()
         if self._credentials is None:
             raise LLMRejected("no AWS credentials were found", reason="auth")
         request = AWSRequest("POST", url, data=content, headers={"content-type": "application/json"})

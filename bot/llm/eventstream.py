@@ -57,12 +57,19 @@ def _event(headers: Mapping[str, str], payload: bytes) -> list[bytes]:
             kind = json.dumps(headers.get(":event-type", "")).encode()
             return [b"{" + kind + b":" + (payload or b"{}") + b"}"]
         case "exception":
-            kind = json.dumps(headers.get(":exception-type", "")).encode()
-            return [b'{"error":{"type":' + kind + b',"detail":' + (payload or b"{}") + b"}}"]
+            told = {"type": headers.get(":exception-type", ""), "message": _message(payload)}
+            return [json.dumps({"error": told}).encode()]
         case "error":
             told = {"type": headers.get(":error-code", ""), "message": headers.get(":error-message", "")}
             return [json.dumps({"error": told}).encode()]
     return []
+
+
+def _message(payload: bytes) -> str:
+    try:
+        return str(json.loads(payload).get("message", ""))
+    except (ValueError, AttributeError):
+        return ""
 
 
 def _headers(raw: bytes) -> dict[str, str]:

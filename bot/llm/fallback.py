@@ -8,49 +8,73 @@ from dataclasses import dataclass, replace
 from bot import clock
 from bot.errors import LLMError, LLMMalformed, LLMRejected, LLMUnavailable
 from bot.llm.base import LLMClient, LLMResponse, Prompt, TextDelta
+from bot.llm.cooldowns import Cooldowns
 
 log = logging.getLogger(__name__)
 
-COOLDOWN = 30.0
-MAX_COOLDOWN = 600.0
-REJECTED_COOLDOWN = 300.0
+DEADLINE = 300.0
+"""Seconds after which no further model is begun with."""
 
 
-@dataclass(slots=True)
-class _Entry:
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One model of the chain.
+
+    Attributes:
+        name: `provider:model`, for errors and logs.
+        credential: Names the key without being it; entries that share it rest together when it is refused.
+        window: Tokens of context.
+        takes_tools: Whether it may be asked when there are tools to offer.
+    """
+
     name: str
     client: LLMClient
-    failures: int = 0
-    until: float = 0.0
+    credential: str = ""
+    window: int = 0
+    takes_tools: bool = True
 
 
 class Fallback:
     """Asks each client in order until one answers.
 
     A client that was unavailable, or that refused key, model or credit, rests for a while before it is asked
-    again (requirement F5); the others are asked instead. When all rest, the one that is due first is asked.
+    again (requirement F5, see `Cooldowns`); the others are asked instead. When all rest, the one that is due
+    first is asked. After one found the transcript too long, only those with a larger window are asked.
 
     A refusal of the content ends the chain: asking around for a model that would do it is not our place.
     """
 
-    def __init__(self, entries: Sequence[tuple[str, LLMClient]], *, now: clock.Clock = clock.system) -> None:
+    def __init__(
+        self,
+        entries: Sequence[Entry],
+        *,
+        now: clock.Clock = clock.system,
+        cooldowns: Cooldowns | None = None,
+        deadline: float = DEADLINE,
+    ) -> None:
         """Set up a chain.
 
         Args:
-            entries: Name (`provider:model`, for errors and logs) and client, in order of preference.
+            entries: In order of preference.
+            cooldowns: Shared by chains that share keys.
+            deadline: Seconds after the beginning at which no further client is begun with.
         """
-        self._entries = [_Entry(name, client) for name, client in entries]
+        self._entries = tuple(entries)
         self._now = now
+        self._cooldowns = cooldowns or Cooldowns(now=now)
+        self._deadline = deadline
 
     @property
     def supports_native_tools(self) -> bool:
-        return self._order()[0][0].client.supports_native_tools
+        return self._order()[0].client.supports_native_tools
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[TextDelta | LLMResponse, None]:
-        ready, resting = self._order()
-        failures: list[tuple[str, LLMError]] = []
-        shown = ""
-        for entry in ready:
+        started, shown, window = self._now(), "", 0
+        skipped: list[Skipped] = []
+        for entry in self._order():
+            if reason := self._reason_to_skip(entry, prompt, started, window, skipped):
+                skipped.append(Skipped(entry, reason))
+                continue
             seam = Seam(shown)
             try:
                 async with aclosing(entry.client.stream(prompt)) as events:  # type: ignore[type-var]
@@ -63,7 +87,7 @@ class Fallback:
                         if text := seam.finish():
                             shown += text
                             yield TextDelta(text)
-                        entry.failures, entry.until = 0, 0.0
+                        self._cooldowns.succeeded(entry.name, entry.credential)
                         if shown != event.message.text:
                             event = replace(event, message=replace(event.message, text=shown))
                         yield event
@@ -71,52 +95,58 @@ class Fallback:
             except LLMError as exc:
                 if isinstance(exc, LLMRejected) and exc.reason == "refused":
                     raise
-                self._rest(entry, exc)
-                failures.append((entry.name, exc))
+                if isinstance(exc, LLMRejected) and exc.reason == "too_long":
+                    window = max(window, entry.window)
+                self._cooldowns.failed(entry.name, entry.credential, exc)
+                skipped.append(Skipped(entry, str(exc), exc))
                 log.warning("%s failed: %s", entry.name, exc)
-        raise self._summary(failures, resting)
+        raise self._summary(skipped)
 
-    def _order(self) -> tuple[list[_Entry], list[_Entry]]:
-        """Return the entries to ask, in order, and those that rest."""
-        now = self._now()
-        ready = [entry for entry in self._entries if entry.until <= now]
-        resting = [entry for entry in self._entries if entry.until > now]
-        if not ready:
-            first = min(resting, key=lambda entry: entry.until)
-            ready, resting = [first], [entry for entry in resting if entry is not first]
-        return ready, resting
+    def _order(self) -> list[Entry]:
+        """Return the entries in the order to ask: those that rest last, soonest due first."""
+        rests = {id(entry): self._cooldowns.rest(entry.name, entry.credential) for entry in self._entries}
+        return sorted(self._entries, key=lambda entry: rests[id(entry)])
 
-    def _rest(self, entry: _Entry, exc: LLMError) -> None:
-        match exc:
-            case LLMUnavailable(retry_after=asked):
-                entry.failures += 1
-                pause = min(COOLDOWN * 2 ** (entry.failures - 1), MAX_COOLDOWN)
-                entry.until = self._now() + max(asked or 0.0, pause)
-            case LLMRejected(reason="auth" | "quota" | "model"):
-                entry.failures += 1
-                entry.until = self._now() + REJECTED_COOLDOWN
+    def _reason_to_skip(
+        self, entry: Entry, prompt: Prompt, started: float, window: int, skipped: Sequence["Skipped"]
+    ) -> str:
+        """Say why an entry is not asked; empty when it is."""
+        if prompt.tools and not entry.takes_tools:
+            return "takes no tools"
+        if window and entry.window <= window:
+            return f"its window of {entry.window} tokens is no larger"
+        if skipped and self._now() - started > self._deadline:
+            return f"not asked, {self._deadline:g} s were over"
+        rest = self._cooldowns.rest(entry.name, entry.credential)
+        if rest and any(other.error for other in skipped):
+            return f"resting for another {rest:.0f} s"
+        return ""
 
-    def _summary(self, failures: Sequence[tuple[str, LLMError]], resting: Sequence[_Entry]) -> LLMError:
+    def _summary(self, skipped: Sequence["Skipped"]) -> LLMError:
         """Return the one error that says why each entry was skipped."""
-        if len(failures) == 1 and not resting:
-            return failures[0][1]
-        now = self._now()
-        text = "; ".join(
-            [
-                *(f"{name}: {exc}" for name, exc in failures),
-                *(f"{entry.name}: resting for another {entry.until - now:.0f} s" for entry in resting),
-            ]
-        )
-        errors = [exc for _, exc in failures]
+        errors = [one.error for one in skipped if one.error is not None]
+        if len(skipped) == 1 and errors:
+            return errors[0]
+        text = "; ".join(f"{one.entry.name}: {one.reason}" for one in skipped)
         if any(isinstance(exc, LLMRejected) and exc.reason == "too_long" for exc in errors):
             return LLMRejected(text, reason="too_long")
+        waits = [self._cooldowns.rest(one.name, one.credential) for one in self._entries]
+        resting = len(errors) < len(skipped) and any(waits)
         if resting or any(isinstance(exc, LLMUnavailable) for exc in errors):
-            return LLMUnavailable(
-                text, retry_after=max(0.0, min(entry.until for entry in self._entries) - now)
-            )
-        if all(isinstance(exc, LLMMalformed) for exc in errors):
+            return LLMUnavailable(text, retry_after=max(0.0, min(waits)))
+        if errors and all(isinstance(exc, LLMMalformed) for exc in errors):
             return LLMMalformed(text)
-        return LLMRejected(text, reason=next(exc.reason for exc in errors if isinstance(exc, LLMRejected)))
+        reasons = [exc.reason for exc in errors if isinstance(exc, LLMRejected)]
+        return LLMRejected(text, reason=reasons[0] if reasons else "bad_request")
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """An entry that gave no answer; without an error it was not asked."""
+
+    entry: Entry
+    reason: str
+    error: LLMError | None = None
 
 
 class Seam:

@@ -1,8 +1,8 @@
 """Where in a reply its pieces stood: kept beside what a provider wants back in its old place.
 
-A layout is the parts of an `Opaque`: `{"text": 12, …}` for so many characters of the text, `{"call": true, …}`
-for the next call, anything else a part of the provider's own. Further fields of the first two are the
-provider's, to stand on that piece.
+A layout is the parts of an `Opaque`: `{"text": 12, …}` for so many characters of the text,
+`{"call": true, …}` for the next call, anything else a part of the provider's own. Further fields of the first
+two are the provider's, to stand on that piece.
 """
 
 from collections.abc import Mapping, Sequence

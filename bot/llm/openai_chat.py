@@ -14,10 +14,11 @@ import httpx
 from bot.errors import LLMMalformed
 from bot.llm import ids, opaque
 from bot.llm.assembler import CallAssembler
+from bot.llm.auth import Auth
 from bot.llm.base import LLMResponse, Prompt, TextDelta
 from bot.llm.refusals import LimitTooHigh, UnsupportedParameter
 from bot.llm.sequence import Answered, Arranged, Asked, Said, arrange, enveloped
-from bot.llm.transport import Event, post
+from bot.llm.transport import READ_TIMEOUT, Event, post
 from bot.messages import AssistantMessage, ToolCall, ToolDefinition, Usage
 
 StopReason = Literal["end", "tool_calls", "length", "refusal"]
@@ -33,15 +34,19 @@ class ChatQuirks:
         user_after_tool: Whether a user message may follow a tool result; else a word of the assistant's is
             put between (Mistral, and templates that check roles).
         reasoning_required: Whether `reasoning_content` must stand on every reply with calls, even empty
-            (DeepSeek).
+            (DeepSeek, Moonshot).
+        choice_none: Whether `tool_choice: none` is taken (Z.ai knows only auto, which is the default).
         id_style: Spelling of call ids.
+        extra: Fields added to every body; `tool_stream` only beside tools.
     """
 
     limit_parameter: str = "max_tokens"
     stream_options: bool = True
     user_after_tool: bool = True
     reasoning_required: bool = False
+    choice_none: bool = True
     id_style: ids.IdStyle = ids.OPENAI
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 class OpenAIChat:
@@ -60,6 +65,8 @@ class OpenAIChat:
         max_tokens: int | None = None,
         quirks: ChatQuirks = ChatQuirks(),
         headers: Mapping[str, str] | None = None,
+        auth: Auth | None = None,
+        read_timeout: float = READ_TIMEOUT,
     ) -> None:
         self._http = http
         self._provider = provider
@@ -69,8 +76,10 @@ class OpenAIChat:
         self._max_tokens = max_tokens
         self._quirks = quirks
         self._headers = {"content-type": "application/json", **(headers or {})}
-        if key:
+        if key and headers is None:
             self._headers["authorization"] = f"Bearer {key}"
+        self._auth = auth
+        self._read_timeout = read_timeout
         self._limit_parameter = quirks.limit_parameter
         self._left_out: set[str] = set() if quirks.stream_options else {"stream_options"}
         self._effort = ""
@@ -120,7 +129,14 @@ class OpenAIChat:
         for name in self._left_out:
             body.pop(name, None)
         return post(
-            self._http, self._url, body, headers=self._headers, provider=self._provider, key=self._key
+            self._http,
+            self._url,
+            body,
+            headers=self._headers,
+            provider=self._provider,
+            key=self._key,
+            auth=self._auth,
+            read_timeout=self._read_timeout,
         )
 
     def _correct(self, refused: UnsupportedParameter | LimitTooHigh) -> bool:
@@ -165,6 +181,7 @@ def request_body(
         "messages": _messages(prompt, arranged, provider, model, quirks),
         "stream": True,
         "stream_options": {"include_usage": True},
+        **quirks.extra,
     }
     if tools := tools_to_send(prompt, arranged, known_tools):
         body["tools"] = [
@@ -178,7 +195,10 @@ def request_body(
             }
             for tool in tools
         ]
-        body["tool_choice"] = "auto" if prompt.tools else "none"
+        if prompt.tools or quirks.choice_none:
+            body["tool_choice"] = "auto" if prompt.tools else "none"
+    else:
+        body.pop("tool_stream", None)
     return body
 
 

@@ -1,64 +1,37 @@
 """From `provider:model` to a client, by the rows of providers.toml."""
 
-import tomllib
+import hashlib
+import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import httpx
 
+from bot import clock
 from bot.errors import ConfigError
 from bot.llm.base import LLMClient
-from bot.llm.fallback import Fallback
+from bot.llm.connect import connect
+from bot.llm.fallback import Entry, Fallback
 from bot.llm.metered import Metered, OnUsage
 from bot.llm.retrying import Retrying
+from bot.llm.table import Provider, find, load_providers, window_of
+
+__all__ = [
+    "build_client",
+    "find_key",
+    "load_providers",
+    "open_http",
+    "provider_problems",
+    "provider_secrets",
+    "window_of",
+]
+
+log = logging.getLogger(__name__)
 
 ToolsMode = Literal["auto", "native", "text"]
 
 MAX_IDLE_CONNECTIONS = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Provider:
-    """A row of the table; `name` as in `LLM_MODEL`, `quirks` the fields of ChatQuirks it changes."""
-
-    name: str
-    api: Literal["openai", "anthropic"]
-    base_url: str
-    key_needed: bool
-    max_tokens: int | None
-    quirks: Mapping[str, Any]
-
-    @property
-    def key_name(self) -> str:
-        return f"{self.name.upper()}_API_KEY"
-
-    @property
-    def url_name(self) -> str:
-        return f"{self.name.upper()}_BASE_URL"
-
-
-def load_providers() -> dict[str, Provider]:
-    """Read the table; by name, in its order."""
-    rows = tomllib.loads(resources.files("bot.llm").joinpath("providers.toml").read_text(encoding="utf-8"))
-    return {name: _provider(name, row) for name, row in rows.items()}
-
-
-def _provider(name: str, row: Mapping[str, Any]) -> Provider:
-    quirks = {
-        field: row[field]
-        for field in ("stream_options", "user_after_tool", "reasoning_required")
-        if field in row
-    }
-    if "limit" in row:
-        quirks["limit_parameter"] = row["limit"]
-    if "ids" in row:
-        quirks["ids"] = row["ids"]
-    return Provider(
-        name, row["api"], row.get("base_url", ""), row.get("key", True), row.get("max_tokens"), quirks
-    )
 
 
 def provider_problems(models: Sequence[str], environ: Mapping[str, str]) -> list[str]:
@@ -78,27 +51,67 @@ def provider_problems(models: Sequence[str], environ: Mapping[str, str]) -> list
             problems.append(f"{setting}: {spec!r} is not of the form provider:model")
         elif provider is None:
             problems.append(f"{setting}: no provider {name!r}; there are {', '.join(providers)}")
+        elif provider.retired:
+            problems.append(f"{setting}: {spec!r}: {provider.retired}")
         else:
-            problems += _provider_problems(provider, environ)
+            problems += _provider_problems(provider.as_set(environ), environ)
     return list(dict.fromkeys(problems))
 
 
 def _provider_problems(provider: Provider, environ: Mapping[str, str]) -> list[str]:
     problems: list[str] = []
-    url = environ.get(provider.url_name) or provider.base_url
+    if provider.opt_in and not _is_on(environ.get(provider.opt_in, "")):
+        problems.append(
+            f"{provider.name} is off: {provider.warning}. To use it all the same set {provider.opt_in}=1"
+        )
+    url = provider.base_url
     if not url:
         problems.append(f"{provider.url_name} is not set: where is the {provider.name} server?")
-    elif not _is_url(url):
+    elif not _is_url(provider.fill(url, environ)):
         problems.append(f"{provider.url_name}: {url!r} is not an http or https address")
+    needed = [url, provider.token_url if not provider.setting("token_url", environ) else ""]
+    for name, aliases in provider.settings.items():
+        asked = any(f"{{{name}}}" in template for template in needed) or name in ("client_id", "region")
+        if asked and not provider.setting(name, environ):
+            problems.append(f"{aliases[0]} is not set")
+    if (given := provider.setting("num_ctx", environ)) and not (given.isdecimal() and int(given) >= 1024):
+        problems.append(f"{provider.settings['num_ctx'][0]}: {given!r} is not a number of tokens")
     try:
         key = find_key(provider, environ)
     except ConfigError as exc:
         return [*problems, *exc.problems]
-    if provider.key_needed and not key:
-        problems.append(f"{provider.key_name} is not set")
-    elif not key.isascii() or not key.isprintable():
-        problems.append(f"{provider.key_name} holds characters that no key has")
-    return problems
+    return problems + _key_problems(provider, key, environ)
+
+
+def _key_problems(provider: Provider, key: str, environ: Mapping[str, str]) -> list[str]:
+    name = provider.key_names[0]
+    if provider.auth == "x-api-key" and (key.startswith("sk-ant-oat") or (not key and _oauth(environ))):
+        return [
+            f"{name} is needed: a token of a Claude subscription works in Anthropic's own applications only,"
+            " using it elsewhere breaks their terms; make an API key at console.anthropic.com"
+        ]
+    if provider.key and not key:
+        others = f" (or {', '.join(provider.key_names[1:])})" if provider.key_names[1:] else ""
+        return [f"{name} is not set{others}"]
+    if not key.isascii() or not key.isprintable():
+        return [f"{name} holds characters that no key has"]
+    if provider.auth == "aws" and not key and not _has_botocore():
+        return [f"{name} is not set; to sign with AWS credentials instead: pip install 'kai-bot[bedrock]'"]
+    return []
+
+
+def _oauth(environ: Mapping[str, str]) -> bool:
+    return bool(environ.get("ANTHROPIC_OAUTH_TOKEN") or environ.get("CLAUDE_CODE_OAUTH_TOKEN"))
+
+
+def _has_botocore() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("botocore") is not None
+
+
+def _is_on(value: str) -> bool:
+    return value.strip().lower() in ("1", "true", "yes", "on")
 
 
 def _is_url(url: str) -> bool:
@@ -110,23 +123,33 @@ def _is_url(url: str) -> bool:
 
 
 def find_key(provider: Provider, environ: Mapping[str, str]) -> str:
-    """Return the key from `<PROVIDER>_API_KEY`, else from the file `<provider>_api_key`; empty if neither is.
+    """Return the key: from the first of its names that is set, else from a file of such a name in lower case.
+
+    Empty if there is none.
 
     Raises:
         ConfigError: The file is there and can't be read.
     """
-    if key := environ.get(provider.key_name, "").strip():
-        return key
+    for name in provider.key_names:
+        if key := environ.get(name, "").strip():
+            return key
     folder = environ.get("CREDENTIALS_DIRECTORY")
-    if not folder:
-        return ""
-    path = Path(folder) / provider.key_name.lower()
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except FileNotFoundError:
-        return ""
-    except (OSError, UnicodeDecodeError) as exc:
-        raise ConfigError(f"{provider.key_name}: {str(path)!r} can't be read: {type(exc).__name__}") from None
+    for name in provider.key_names if folder else ():
+        path = Path(folder or "") / name.lower()
+        try:
+            return path.read_text(encoding="utf-8").strip()
+        except FileNotFoundError:
+            continue
+        except (OSError, UnicodeDecodeError) as exc:
+            raise ConfigError(f"{name}: {str(path)!r} can't be read: {type(exc).__name__}") from None
+    return ""
+
+
+def provider_secrets(environ: Mapping[str, str]) -> set[str]:
+    """Return every key the settings hold, whatever its name looks like: what no one may see."""
+    names = [name for provider in load_providers().values() for name in provider.key_names]
+    names += ["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "ANTHROPIC_OAUTH_TOKEN"]
+    return {value for name in names if len(value := environ.get(name, "").strip()) >= 8}
 
 
 def build_client(
@@ -136,6 +159,7 @@ def build_client(
     *,
     tools_mode: ToolsMode = "auto",
     on_usage: OnUsage | None = None,
+    now: clock.Clock = clock.system,
 ) -> LLMClient:
     """Return the client the agent asks: the models in order, each retried, the next taking over.
 
@@ -151,16 +175,28 @@ def build_client(
     """
     if problems := provider_problems(models, environ):
         raise ConfigError(*problems)
-    providers = load_providers()
     specs = list(dict.fromkeys(models))
     # With another model at hand nobody is kept waiting for this one.
     deadline = 60.0 if len(specs) == 1 else 10.0
-    chain: list[tuple[str, LLMClient]] = []
+    chain: list[Entry] = []
     for spec in specs:
-        name, _, model = spec.partition(":")
-        native = _native(providers[name], model, environ, http)
-        chain.append((spec, Retrying(with_tools(native, tools_mode), deadline=deadline)))
-    client: LLMClient = chain[0][1] if len(chain) == 1 else Fallback(chain)
+        row, model = find(spec, environ)
+        if row.warning:
+            log.warning("%s: %s", row.name, row.warning)
+        key = find_key(row, environ)
+        native = connect(row, model, key, environ, http)
+        if not row.tools and tools_mode == "native":
+            log.warning("%s takes no tools of its own; they are written as text", row.name)
+        chain.append(
+            Entry(
+                spec,
+                Retrying(with_tools(native, tools_mode), deadline=deadline, now=now),
+                credential=f"{row.name}:{hashlib.sha256(key.encode()).hexdigest()[:16]}",
+                window=row.window,
+                takes_tools=row.tools or tools_mode != "native",
+            )
+        )
+    client: LLMClient = chain[0].client if len(chain) == 1 else Fallback(chain, now=now)
     return client if on_usage is None else Metered(client, on_usage)
 
 
@@ -170,6 +206,8 @@ def with_tools(native: LLMClient, mode: ToolsMode) -> LLMClient:
     from bot.llm.leak_free import LeakFree
     from bot.llm.text_tools import TextTools
 
+    if not native.supports_native_tools:
+        return TextTools(native)
     match mode:
         case "native":
             return LeakFree(native)
@@ -177,37 +215,6 @@ def with_tools(native: LLMClient, mode: ToolsMode) -> LLMClient:
             return TextTools(native)
         case "auto":
             return AutoTools(LeakFree(native), TextTools(native))
-
-
-def _native(provider: Provider, model: str, environ: Mapping[str, str], http: httpx.AsyncClient) -> LLMClient:
-    url = environ.get(provider.url_name) or provider.base_url
-    key = find_key(provider, environ)
-    if provider.api == "anthropic":
-        from bot.llm.anthropic import Anthropic
-
-        return Anthropic(
-            http,
-            provider=provider.name,
-            base_url=url,
-            key=key,
-            model=model,
-            max_tokens=provider.max_tokens or 8192,
-        )
-    from bot.llm import ids
-    from bot.llm.openai_chat import ChatQuirks, OpenAIChat
-
-    quirks = dict(provider.quirks)
-    if quirks.pop("ids", "") == "mistral":
-        quirks["id_style"] = ids.MISTRAL
-    return OpenAIChat(
-        http,
-        provider=provider.name,
-        base_url=url,
-        key=key,
-        model=model,
-        max_tokens=provider.max_tokens,
-        quirks=ChatQuirks(**quirks),
-    )
 
 
 def open_http() -> httpx.AsyncClient:

@@ -111,7 +111,8 @@ _REFUSED = {"content_filter", "content_policy_violation", "data_inspection_faile
 _MODEL = {"model_not_found", "invalid_model", "unknown_model"}
 
 _TOO_LONG_TEXT = re.compile(
-    r"(prompt|input) is too long|input token count|messages resulted in \d+ tokens|context.{0,12}(length|window|limit)|maximum context|too many (input )?tokens"
+    r"(prompt|input) is too long|input token count|messages resulted in \d+ tokens"
+    r"|context.{0,12}(length|window|limit)|maximum context|too many (input )?tokens"
     r"|reduce the length",
     re.I,
 )
@@ -130,7 +131,8 @@ _TOOLS_TEXT = re.compile(
     re.I,
 )
 _LIMIT_TEXT = re.compile(
-    r"(max(_completion|_output)?_tokens|maxTokens|maxOutputTokens|num_predict).{0,80}(too large|maximum|at most|valid range|less than or equal|exceed|>)",
+    r"(max(_completion|_output)?_tokens|maxTokens|maxOutputTokens|num_predict)"
+    r".{0,80}(too large|maximum|at most|valid range|less than or equal|exceed|>)",
     re.I,
 )
 _PARAMETER_TEXT = re.compile(
@@ -174,7 +176,7 @@ def error_of(provider: str, refusal: Refusal, *, key: str = "", retry_after: flo
         return LLMRejected(said, reason="auth")
     if status == 413 or kinds & _TOO_LONG:
         return LLMRejected(said, reason="too_long")
-    if status in (408, 409, 425, 429) or status >= 500:
+    if status in (408, 409, 424, 425, 429) or status >= 500:
         return LLMUnavailable(said, retry_after=retry_after)
     if "thought signature" in refusal.text.lower().replace("_", " "):
         return UnsupportedParameter(said, parameter="thoughtSignature")

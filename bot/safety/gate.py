@@ -113,7 +113,7 @@ class Gate:
         """Add what a card about this command may offer and must demand."""
         command = judgement.command
         worst, undo = second_step(command, verdict), undo_of(command, verdict)
-        no_grant = worst or grants.why_not(verdict)
+        no_grant = worst or grants.why_not(command, verdict)
         if may_lock_out(verdict):
             no_grant = no_grant or "it can lock people out"
         if mended:

@@ -55,9 +55,10 @@ ELSEWHERE = frozenset("-C -f -p --file --directory --prefix --cwd --project-dire
 SYSTEM = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/")
 
 
-def why_not(verdict: Verdict) -> str:
+def why_not(command: str, verdict: Verdict) -> str:
     """Return why no grant can cover a command so judged; empty when one can."""
-    if not verdict.literal or not verdict.invocations:
+    # Not even `$HOME` or a `$` in quotes: what a grant covers must be plain to whoever reads it.
+    if not verdict.literal or not verdict.invocations or re.search(r"[$`]", command):
         return "some of its words are known only when it runs"
     if verdict.network:
         return "it talks to other machines"

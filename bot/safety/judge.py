@@ -85,7 +85,7 @@ class Call:
 
     def run(self, argv: Sequence[str], stdin: "Flow | None" = None) -> "Flow":
         """Judge a command that this program starts."""
-        from bot.safety.scan import NOTHING
+        from bot.safety.flow import NOTHING
 
         if not argv:
             return NOTHING
@@ -107,7 +107,7 @@ def handles(*names: str, raw: bool = False) -> Callable[[Handler], Handler]:
 
 def judge(scan: "Scan", argv: Sequence[str], stdin: "Flow", source: str) -> "Flow":
     """Add to the scan's findings what this program may do; return what it prints."""
-    from bot.safety.scan import NOTHING, Flow
+    from bot.safety.flow import NOTHING, Flow
 
     if not argv:
         scan.find(Risk.HIGH, "program name is computed at run time", source, "program.computed")
@@ -133,7 +133,7 @@ def judge(scan: "Scan", argv: Sequence[str], stdin: "Flow", source: str) -> "Flo
         return Flow("pipe")
     spec = find_spec(scan.rules, name)
     if spec is None:
-        scan.find(Risk.HIGH, f"unknown program: {name}", source if name != source else "", "program.unknown")
+        scan.find(Risk.HIGH, "unknown program", source, "program.unknown")
         return NOTHING
     return judge_spec(scan, spec, name, args, stdin, source)
 
@@ -199,7 +199,7 @@ def written_by_others(path: str) -> bool:
 def judge_spec(
     scan: "Scan", spec: Spec, program: str, args: list[str], stdin: "Flow", source: str, verb: str = ""
 ) -> "Flow":
-    from bot.safety.scan import Flow
+    from bot.safety.flow import Flow
 
     call = Call(scan, spec, program, args, stdin, source, verb)
     if args and args[-1] in ("--help", "--version") and only_verbs(spec, args[:-1]):
@@ -261,7 +261,7 @@ def only_verbs(spec: Spec, args: Sequence[str]) -> bool:
 
 def judge_verb(call: Call) -> "Flow":
     """Find the sub-command and judge by its own rules."""
-    from bot.safety.scan import Flow
+    from bot.safety.flow import Flow
 
     spec, args = call.spec, call.args
     rest = parse_options(call, spec, args, until_operand=True)
@@ -449,7 +449,7 @@ def judge_operands(call: Call) -> None:
 
 def printed(call: Call) -> "Flow":
     """Return what the program prints, by its rules."""
-    from bot.safety.scan import Flow
+    from bot.safety.flow import Flow
 
     reads_files = [
         word for word, role in zip(call.operands, spread(call.spec.roles), strict=False) if role == "read"

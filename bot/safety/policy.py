@@ -54,7 +54,7 @@ def coverage(command: str, cwd: str, worst: str, rules: Rules | None) -> str:
     verdict = classify(command, cwd=cwd, rules=rules)
     if (
         reason := worst
-        or grants.why_not(verdict)
+        or grants.why_not(command, verdict)
         or ("it can lock people out" if may_lock_out(verdict) else "")
     ):
         return f"none possible: {reason}"

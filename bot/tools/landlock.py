@@ -2,9 +2,10 @@
 
     python -I -S landlock.py --hide PATH… --read PATH… --write PATH… -- COMMAND…
 
-Everything may be read but what is hidden (its name still shows), nothing written but what is named. A rule of
-Landlock holds for all below a path and can't be taken back further down, so whatever holds something hidden is
-opened entry by entry: in a folder to write that has something hidden in it, nothing new can be made beside that.
+Everything may be read but what is hidden (its name still shows), nothing written but what is named. A rule
+of Landlock holds for all below a path and can't be taken back further down, so whatever holds something
+hidden is opened entry by entry: where a folder to write has something hidden in it, nothing new can be made
+beside that.
 Who runs this imports nothing of ours: what it takes to start is part of every command.
 """
 

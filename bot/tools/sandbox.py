@@ -16,13 +16,16 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from signal import SIGKILL
 
 from bot.config import SandboxLevel
 from bot.errors import ConfigError, ToolError
 from bot.tools import landlock
+from bot.tools.family import Family
 
 PROBE_TIMEOUT = 10.0
 MOST_FILES = 200
@@ -64,11 +67,13 @@ class Places:
     def hidden(self) -> list[Path]:
         """Return what exists now and must not be seen, links followed."""
         places = (self.state_dir, *self.secrets, Path("/etc/shadow"), Path("/etc/gshadow"))
-        return list(dict.fromkeys(path.resolve() for path in places if os.path.exists(path)))
+        # `--env-file /dev/null` hides no device.
+        exist = (path for path in places if os.path.isdir(path) or os.path.isfile(path))
+        return list(dict.fromkeys(path.resolve() for path in exist))
 
 
 Means = Callable[[Places, Path, Path | None], list[str]]
-"""Returns the words before a command, given the places, its folder and the file it tells its last folder by."""
+"""Gives the words before a command, given the places, its folder and the note it tells its last folder by."""
 
 
 def bubblewrap(mounted: Mapping[str, Sequence[str]], *options: str) -> Means:
@@ -218,13 +223,8 @@ def probe(sandbox: Sandbox) -> str:
             port = f"/dev/tcp/127.0.0.1/{server.getsockname()[1]}"
             arguments = (str(places.work_dir), str(secret), str(outside), port, *files_in(places.hidden()))
             shell = ("/bin/bash", "--noprofile", "--norc", "-c", PROBE, "probe", *arguments)
-            run = subprocess.run(
-                sandbox.wrap(shell, cwd=places.work_dir, note=None),
-                input=b"\n",
-                capture_output=True,
-                cwd=places.work_dir,
-                timeout=PROBE_TIMEOUT,
-                check=False,
+            said, errors, status = run_once(
+                sandbox.wrap(shell, cwd=places.work_dir, note=None), places.work_dir
             )
             changed = secret.read_text() != "secret"
     finally:
@@ -232,15 +232,38 @@ def probe(sandbox: Sandbox) -> str:
         escaped = outside.exists()
         if escaped:
             outside.unlink()
-    said = run.stdout.decode(errors="replace").splitlines()
     if not said or said[-1] != "confined":
-        errors = run.stderr.decode(errors="replace").strip().splitlines()
-        return errors[-1] if errors else f"it ended with {run.returncode}"
+        return errors[-1] if errors else f"it ended with {status}"
     if escaped or changed:
         return f"a command could write {outside.parent if escaped else places.state_dir}"
     # only `strict` promises to be cut off
     reached = [line for line in said[:-1] if line != "connected" or sandbox.level == "strict"]
     return reached[0] if reached else ""
+
+
+def run_once(words: Sequence[Word], cwd: Path) -> tuple[list[str], list[str], int]:
+    """Return the lines a confined command prints, those of its errors, and its status; nothing of it is left."""
+    family = Family()
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        words, stdin=pipe, stdout=pipe, stderr=pipe, cwd=cwd, start_new_session=True
+    ) as shell:
+        family.adopt(shell.pid)
+        try:
+            output, errors = shell.communicate(b"\n", PROBE_TIMEOUT)
+        finally:
+            # The first process of a PID namespace ends after who started it, and then is ours to collect.
+            while members := family.members():
+                for pid in members:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, SIGKILL)
+                time.sleep(0.001)
+            family.reap()
+    return (
+        output.decode(errors="replace").splitlines(),
+        errors.decode(errors="replace").splitlines(),
+        shell.returncode,
+    )
 
 
 def files_in(hidden: Sequence[Path]) -> list[str]:

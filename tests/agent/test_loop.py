@@ -520,8 +520,8 @@ async def test_whenever_a_turn_is_stopped_its_history_stays_whole(house: Build) 
 
 async def test_whenever_a_turn_runs_out_of_time_its_history_stays_whole(house: Build) -> None:
     def script(request: ModelRequest) -> Reply:
-        notes = [call("note", text="a"), call("note", text="b")]
-        return Reply("Done.") if request.results else Reply("", notes)
+        calls = [call("look", seconds=0.0, mark=str(request.step)), call("note", text="a")]
+        return Reply("Done.") if request.step == 3 else Reply("", calls)
 
     here = await house(script)
     for moment in range(120):

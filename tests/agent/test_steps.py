@@ -1,5 +1,6 @@
 """The calls of a step (requirements X1, X2, X4, A1, A4–A8, L10, P7, P9): one result each, come what may."""
 
+import asyncio
 import sqlite3
 import time
 from contextlib import closing
@@ -467,9 +468,11 @@ async def test_the_card_of_a_call_cut_short_says_so(house: Build) -> None:
 
 async def test_a_person_is_told_once_of_a_call_cut_short_however_often_it_is_taken_up(house: Build) -> None:
     here = await cut_in_mid_call(house)
-    for _ in range(3):
-        await here.restart()
-        await here.advance()
+    for moment in range(20):
+        async with in_flight(here.advance()):
+            await asyncio.sleep(moment * 0.0005)
+    await here.restart()
+    await here.advance()
 
     assert len(await here.notices()) == 1
     assert len(await here.results()) == 1

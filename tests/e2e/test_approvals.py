@@ -120,13 +120,14 @@ async def test_a_yes_is_pointed_to_the_button_and_a_no_denies(
     async with town(tmp_path, puppet, LANGUAGE=language) as here:
         here.alice.send(RISKY)
         card = await here.alice.chat.expect("rm -rf ./old")
-        assert labels(card) == buttons
+        shown = labels(card)
+        assert [label for label in shown if label in buttons] == buttons
 
         here.alice.send(yes)
         await here.alice.chat.expect(pointed)
         here.alice.send(yes, reply_to=card)
         await here.alice.chat.expect(pointed)
-        assert labels(card) == buttons
+        assert labels(card) == shown
         assert len(here.model.requests) == 1
         here.alice.send(no, reply_to=card if language == "en" else None)
         await here.alice.chat.until(lambda screen: denied in screen.text)

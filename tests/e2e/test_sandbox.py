@@ -8,39 +8,42 @@ from bot.tools.sandbox import Places, open_sandbox
 from tests.e2e.harness import puppet, town
 
 
-@pytest.fixture(autouse=True)
-def confinable(tmp_path: Path) -> None:
-    for name in ("work", "state"):
-        (tmp_path / name).mkdir()
-    if problem := open_sandbox("ro", Places(tmp_path / "work", tmp_path / "state", tmp_path / "o")).problem:
-        pytest.skip(f"this machine can't confine commands: {problem}")
+def need_ro(folder: Path) -> None:
+    places = Places(folder, folder / "state", folder / "state/outputs")
+    places.state_dir.mkdir()
+    if problem := open_sandbox("ro", places).problem:
+        pytest.skip(f"this kernel lets nobody confine commands: {problem}")
 
 
-async def test_unasked_it_neither_writes_the_system_nor_reads_the_bots_database(tmp_path: Path) -> None:
+async def test_unasked_it_neither_reads_the_bots_database_nor_writes_beside_the_work_folder(
+    tmp_path: Path,
+) -> None:
+    need_ro(tmp_path)
     async with town(tmp_path, puppet, SANDBOX="ro") as here:
-        (here.work / "look.sh").write_text(
-            f"cat {here.database}; touch {here.folder}/outside; touch inside\n"
-        )
-        here.alice.send(f"run cat {here.database}")
+        here.alice.send("run grep -rl 'SQLite format' ..; mkdir inside ../outside")
         await here.alice.chat.expect("It came to")
-        told = here.model.requests[-1]
+        told = str(here.model.requests[-1].body["messages"])
 
-        assert "SQLite format" not in str(told.body)
-        assert "an error" in here.alice.chat.messages[-1].text
+        assert here.database.exists()
+        assert "kai.db" not in told
+        assert (here.work / "inside").is_dir()
+        assert not (here.folder / "outside").exists()
 
 
 async def test_the_card_and_the_status_say_how_commands_run(tmp_path: Path) -> None:
+    need_ro(tmp_path)
     async with town(tmp_path, puppet, SANDBOX="ro") as here:
-        kept = here.folder / "outside"
-        here.alice.send(f"run rm -rf {kept}; echo approved > {kept}")
+        made = here.folder / "made"
+        here.alice.send(f"run rm -rf {made}; echo approved > {made}")
         card = await here.alice.chat.expect("May I run this?")
+        asked = card.text
         await here.alice.press("Approve", card).answered()
         await here.alice.chat.expect("It came to a result.")
         here.alice.send("/status")
         status = await here.alice.chat.expect("Sandbox:")
 
-        assert "Runs unconfined; what I don't ask about runs confined: ro" in card.text
-        assert kept.read_text() == "approved\n"
+        assert "Runs unconfined; what I don't ask about runs confined: ro" in asked
+        assert made.read_text() == "approved\n"
         assert "Sandbox: what runs unasked is confined: ro (" in status.text
 
 
@@ -48,9 +51,10 @@ async def test_a_level_that_cannot_be_had_makes_every_command_ask(tmp_path: Path
     async with town(tmp_path, puppet, SANDBOX="user", SANDBOX_USER="who-is-that") as here:
         here.alice.send("run echo hi")
         card = await here.alice.chat.expect("May I run this?")
+        asked = card.text
         here.alice.send("/status")
         status = await here.alice.chat.expect("Sandbox:")
 
-        assert "SANDBOX=user can't be had" in card.text
-        assert "there is no user 'who-is-that'" in card.text
+        assert "SANDBOX=user can't be had" in asked
+        assert "there is no user 'who-is-that'" in asked
         assert "user can't be had, so every command asks" in status.text

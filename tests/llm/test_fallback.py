@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from bot.clock import SettableClock
 from bot.errors import LLMError, LLMMalformed, LLMRejected, LLMUnavailable
 from bot.llm.base import LLMResponse, TextDelta
-from bot.llm.fallback import COOLDOWN, REJECTED_COOLDOWN, Fallback, Seam
+from bot.llm.cooldowns import COOLDOWN, REJECTED_COOLDOWN
+from bot.llm.fallback import Entry, Fallback, Seam
 from tests.llm.samples import Scripted, asking, hear
 
 BUSY = LLMUnavailable("busy")
@@ -16,7 +17,7 @@ PASSING = [BUSY, LLMMalformed("cut"), *(LLMRejected("no", reason=r) for r in ("a
 
 def chain(*clients: Scripted, now: SettableClock | None = None) -> Fallback:
     names = "abcdef"
-    entries = [(f"acme:{names[i]}", client) for i, client in enumerate(clients)]
+    entries = [Entry(f"acme:{names[i]}", client) for i, client in enumerate(clients)]
     return Fallback(entries, now=now or SettableClock())
 
 

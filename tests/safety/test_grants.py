@@ -62,6 +62,8 @@ def test_what_only_the_model_calls_high_may_be_granted(tmp_path: Path) -> None:
         ("git push origin main", "it sends data to other machines"),
         ("npm publish", "it sends data to other machines"),
         ("rm -rf $X", "some of its words are known only when it runs"),
+        ("rm -rf ./none-$$", "some of its words are known only when it runs"),
+        ("rm -rf $HOME/old", "some of its words are known only when it runs"),
         ("rm -rf *.log", "some of its words are known only when it runs"),
         ("rm -rf $(cat list)", "some of its words are known only when it runs"),
         ("eval 'rm x'", "it starts a shell"),
@@ -163,7 +165,6 @@ def test_the_version_changes_with_the_operators_rules(tmp_path: Path) -> None:
     ("command", "name"),
     [
         ("./deploy.sh", "deploy.sh"),
-        ("python3 x.py now", "x.py"),
         ("make clean", "Makefile"),
         ("npm run x", "package.json"),
     ],
@@ -176,6 +177,10 @@ def test_a_changed_file_behind_a_command_voids_its_grant(tmp_path: Path, command
     assert before.grant_key
     assert before.grant_files == (str(tmp_path / name),)
     assert key_of(command, tmp_path, said="high") != before.grant_key
+
+
+def test_the_script_of_an_interpreter_is_behind_it() -> None:
+    assert files_behind(classify("python3 x.py now", cwd="/srv"), "/srv") == (Path("/srv/x.py"),)
 
 
 def test_a_file_behind_an_absolute_path_counts_too(tmp_path: Path) -> None:
@@ -195,4 +200,4 @@ def test_what_is_no_regular_file_has_no_fingerprint(tmp_path: Path) -> None:
 
 
 def test_a_command_without_programs_is_not_granted() -> None:
-    assert why_not(Verdict(Risk.HIGH))
+    assert why_not("ls", Verdict(Risk.HIGH))

@@ -243,13 +243,13 @@ async def test_what_was_approved_runs_as_the_bot(run: Run, house: Path) -> None:
 @at_every_level
 @pytest.mark.parametrize("case", KILLS)
 async def test_a_timeout_reaches_every_descendant(run: Run, case: str) -> None:
-    seconds, before = unique_seconds(), zombies()
+    seconds = unique_seconds()
 
     finished = await run(KILLS[case].format(n=seconds), timeout=0.4)
 
     assert finished.timed_out
     assert running(seconds) == []
-    assert zombies() == before
+    assert zombies() == []
     assert finished.background == ()
 
 
@@ -345,6 +345,15 @@ def test_a_work_folder_that_the_other_user_cannot_enter_is_a_problem(places: Pla
     sandbox = open_sandbox("user", places)
 
     assert sandbox.problem == f"setpriv: cannot enter {places.work_dir}"
+
+
+@at_every_level
+def test_the_probe_leaves_nothing(sandbox: Sandbox) -> None:
+    assert probe(sandbox) == ""
+
+    assert zombies() == []
+    assert running(".kai-probe-") == []
+    assert {path.name for path in sandbox.places.state_dir.iterdir()} == {"kai.db", "outputs"}
 
 
 def test_off_is_no_problem_and_confines_nothing(places: Places) -> None:

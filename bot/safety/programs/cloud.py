@@ -2,8 +2,8 @@
 
 import re
 
+from bot.safety.flow import Flow
 from bot.safety.judge import Call, handles, parse_options
-from bot.safety.scan import Flow
 from bot.safety.words import is_unknown
 
 _READING = re.compile(

@@ -3,9 +3,9 @@
 import re
 
 from bot.safety import network
+from bot.safety.flow import Flow
 from bot.safety.judge import Call, find_spec, handles, judge_spec, parse_options
 from bot.safety.programs.shell import run_script
-from bot.safety.scan import Flow
 from bot.safety.words import NAME, is_literal, is_unknown
 
 _MODULES_LOW = frozenset(["json.tool", "this", "platform", "sysconfig", "tokenize", "ast", "calendar"])

@@ -4,8 +4,8 @@ import re
 
 from bot.messages import Risk
 from bot.safety import paths
+from bot.safety.flow import NOTHING, Flow
 from bot.safety.judge import Call, handles
-from bot.safety.scan import NOTHING, Flow
 from bot.safety.words import NAME, is_literal, is_unknown, show
 
 

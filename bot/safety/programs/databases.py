@@ -3,8 +3,8 @@
 import re
 
 from bot.messages import Risk
+from bot.safety.flow import Flow
 from bot.safety.judge import Call, handles, parse_options
-from bot.safety.scan import Flow
 from bot.safety.words import is_unknown, show
 
 _READS = re.compile(

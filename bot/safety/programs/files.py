@@ -3,8 +3,8 @@
 import re
 
 from bot.safety import paths
+from bot.safety.flow import Flow
 from bot.safety.judge import Call, handles
-from bot.safety.scan import Flow
 from bot.safety.words import HOLES, is_literal, is_unknown
 
 

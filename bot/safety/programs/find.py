@@ -3,8 +3,8 @@
 import re
 
 from bot.safety import paths
+from bot.safety.flow import NOTHING, Flow
 from bot.safety.judge import Call, handles
-from bot.safety.scan import NOTHING, Flow
 from bot.safety.words import PATH, is_literal, is_unknown, may_be_option
 
 _NO_VALUE = frozenset(
@@ -46,7 +46,12 @@ def find(call: Call) -> Flow:
         word = words[index]
         index += 1
         if word in _NO_VALUE:
-            negated = negated or word in ("-not", "!", ",")
+            # `-not -path X` leaves the names that are asked for; anything more tangled does not.
+            following = words[index] if index < len(words) else ""
+            negated = negated or word == "," or (word in ("-not", "!") and following not in _VALUE)
+            if word in ("-not", "!") and following in _VALUE:
+                index += 2
+                continue
             names += [""] if word in ("-o", "-or") else []
             continue
         if word in _VALUE:

@@ -4,10 +4,10 @@ import re
 
 from bot.messages import Risk
 from bot.safety import network
+from bot.safety.flow import Flow
 from bot.safety.judge import Call, handles
 from bot.safety.programs.find import found_by
-from bot.safety.scan import Flow
-from bot.safety.words import NAME, NUM, PATH, is_literal, is_unknown
+from bot.safety.words import ANY, NAME, NUM, PATH, is_literal, is_unknown
 
 _MAIN = frozenset("main master production prod release stable trunk develop".split())
 _SAFE_KEYS = re.compile(
@@ -262,7 +262,7 @@ def show_file(call: Call) -> Flow:
         path = word.partition(":")[2]
         if path and is_literal(path):
             call.read(path)
-    return Flow("pipe", taints=frozenset(["data"]))
+    return Flow("pipe", line=PATH if call.has("--name-only") else ANY, taints=frozenset(["data"]))
 
 
 @handles("git-grep")

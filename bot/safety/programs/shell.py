@@ -4,8 +4,9 @@ import re
 
 from bot.messages import Risk
 from bot.safety import paths
+from bot.safety.flow import NOTHING, Flow
 from bot.safety.judge import Call, handles, parse_options
-from bot.safety.scan import NOTHING, Flow, matches
+from bot.safety.values import matches
 from bot.safety.words import ANY, HOLES, NAME, NUM, PATH, SPLIT, is_literal, is_unknown, may_be_option
 
 
@@ -356,6 +357,20 @@ def source(call: Call) -> Flow:
         call.clear()
         call.medium("runs code from the project in this shell", path)
     return NOTHING
+
+
+@handles("trap", raw=True)
+def trap(call: Call) -> Flow:
+    """Code kept for later is judged now; what it does with variables is not known."""
+    words = [word for word in call.args if word != "--"]
+    if words and words[0] in ("-p", "-l"):
+        return NOTHING
+    if len(words) < 2:
+        call.high("changes what the shell does later")
+        return NOTHING
+    if words[0] in ("", "-"):
+        return NOTHING
+    return call.scan.read_inner(words[0], call.source)
 
 
 @handles("mapfile")

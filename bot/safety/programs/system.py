@@ -2,9 +2,9 @@
 
 import re
 
+from bot.safety.flow import Flow
 from bot.safety.judge import Call, handles, parse_options
-from bot.safety.scan import Flow
-from bot.safety.words import HOLES, NAME, NUM, PATH, is_literal, is_unknown
+from bot.safety.words import ANY, HOLES, NAME, NUM, PATH, is_literal, is_unknown
 
 
 @handles("date", raw=True)
@@ -298,6 +298,11 @@ def ps(call: Call) -> Flow:
 @handles("pgrep")
 def pgrep(call: Call) -> Flow:
     return Flow("pipe", line=NUM if not call.has("-a", "-l", "--list-full", "--list-name") else NAME)
+
+
+@handles("lsof")
+def lsof(call: Call) -> Flow:
+    return Flow("pipe", line=NUM if call.has("-t") else ANY)
 
 
 @handles("id")

@@ -3,8 +3,8 @@
 import re
 
 from bot.messages import Risk
+from bot.safety.flow import Flow
 from bot.safety.judge import Call, handles, parse_options
-from bot.safety.scan import Flow
 from bot.safety.words import ANY, GLOB, NAME, NUM, PATH, SPLIT, STAR, is_literal, is_unknown
 
 _STAND_IN = {NUM: "1", NAME: "x", PATH: "x", "\x04": "~", "\x05": "*", "\x06": "?", "\x07": "[x]"}
@@ -58,6 +58,7 @@ def sed(call: Call) -> Flow:
     return filtered(call, files)
 
 
+_SET = re.compile(r"\[\^?\]?(?:\[[:.=][^\]]*\]|[^\]\n])*\]")
 _ADDRESS = re.compile(r"\s*(?:\d+(?:~\d+)?|\$)")
 
 
@@ -66,20 +67,24 @@ def read_sed(script: str) -> list[tuple[Risk, str, str]]:
     found: list[tuple[Risk, str, str]] = []
     at, end = 0, len(script)
 
-    def delimited(start: int, delimiter: str) -> int:
-        """Return the index after the closing delimiter, -1 when there is none."""
+    def delimited(start: int, delimiter: str, *, regex: bool = True) -> int:
+        """Return the index after the closing delimiter, -1 when there is none. It may stand inside `[…]`."""
         index = start
-        in_set = False
         while index < end:
             char = script[index]
             if char == "\\":
                 index += 2
-                continue
-            if char == "\n" and delimiter != "\n":
+            elif char == "\n":
                 return -1
-            if char == delimiter and not in_set:
+            elif char == delimiter:
                 return index + 1
-            index += 1
+            elif char == "[" and regex:
+                match = _SET.match(script, index)
+                if match is None:
+                    return -1
+                index = match.end()
+            else:
+                index += 1
         return -1
 
     broken = [(Risk.HIGH, "an edit script that can't be read", "")]
@@ -148,8 +153,8 @@ def read_sed(script: str) -> list[tuple[Risk, str, str]]:
             if at >= end:
                 return broken
             delimiter = script[at]
-            at = delimited(at + 1, delimiter)
-            at = delimited(at, delimiter) if at >= 0 else at
+            at = delimited(at + 1, delimiter, regex=False)
+            at = delimited(at, delimiter, regex=False) if at >= 0 else at
             if at < 0:
                 return broken
         elif command == "s":
@@ -221,6 +226,10 @@ def awk(call: Call) -> Flow:
     files = [word for word in operands if not re.match(r"[A-Za-z_]\w*=", word)]
     for path in files:
         call.read(path)
+    first = re.fullmatch(r"\{\s*print\s+\$(\d)\s*;?\s*\}", scripts[0]) if len(scripts) == 1 else None
+    if first and not files and not call.has("-F", "--field-separator"):
+        line = field(call.stdin.line, None, int(first[1]))
+        return Flow("pipe", line=line, taints=call.stdin.taints, safe=call.stdin.safe)
     return filtered(call, files)
 
 
@@ -384,6 +393,8 @@ def grep(call: Call) -> Flow:
             call.medium("searches for passwords or keys")
     if call.has("-l", "--files-with-matches", "-L", "--files"):
         return Flow("pipe", line=PATH)
+    if call.has("-n", "--line-number") and len(operands) < 2 and not recursive:
+        return Flow("pipe", line=NUM + ":" + ANY, taints=frozenset(["data"]))
     if call.has("-c", "--count") and len(operands) < 2:
         return Flow("pipe", line=NUM, safe=True)
     if operands or recursive:
@@ -455,6 +466,14 @@ def pwd(call: Call) -> Flow:
     return Flow("pipe", line=call.scan.folders[0] if len(call.scan.folders) == 1 else PATH)
 
 
+def field(line: str, delimiter: str | None, number: int) -> str:
+    """Return what the field of a line is known to be: only when all before it is known well enough to count."""
+    pieces = line.split(delimiter)
+    if 0 < number <= len(pieces) and not any(is_unknown(piece) for piece in pieces[:number]):
+        return pieces[number - 1]
+    return ANY
+
+
 @handles("cut")
 def cut(call: Call) -> Flow:
     files = list(call.operands)
@@ -462,6 +481,11 @@ def cut(call: Call) -> Flow:
         call.read(path)
     if not files and call.stdin.line in (NUM, NAME):
         return Flow("pipe", line=call.stdin.line, safe=call.stdin.safe)
+    if not files and (call.value("-f", "--fields") or "").isdigit():
+        piece = field(
+            call.stdin.line, call.value("-d", "--delimiter") or "\t", int(call.value("-f", "--fields") or 1)
+        )
+        return Flow("pipe", line=piece, taints=call.stdin.taints, safe=call.stdin.safe)
     return filtered(call, files)
 
 
@@ -494,7 +518,7 @@ def seq(call: Call) -> Flow:
 def wc(call: Call) -> Flow:
     # With a file the count is followed by its name.
     if call.operands:
-        return Flow("pipe", taints=frozenset(["data"]))
+        return Flow("pipe", line=NUM + " " + PATH, taints=frozenset(["data"]))
     return Flow("pipe", line=NUM, safe=True)
 
 

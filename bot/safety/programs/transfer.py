@@ -4,8 +4,8 @@ import re
 
 from bot.messages import Risk
 from bot.safety import network
+from bot.safety.flow import Flow
 from bot.safety.judge import Call, handles, parse_options
-from bot.safety.scan import Flow
 from bot.safety.words import NAME, is_literal, is_unknown, show
 
 _DATA = (

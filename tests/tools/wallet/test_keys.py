@@ -22,7 +22,9 @@ def with_keystore(folder: Path, passphrase: str = "open", **changes: object) -> 
     credentials = write_credentials(
         folder, wallet=f"EVM_KEYSTORE=key.json\nEVM_KEYSTORE_PASSPHRASE={passphrase}\n"
     )
-    keystore = dict(Account.encrypt(RICH_KEY, "open", kdf="scrypt", iterations=4096)) | changes
+    keystore = (
+        dict(Account.encrypt(bytes.fromhex(RICH_KEY[2:]), "open", kdf="scrypt", iterations=4096)) | changes
+    )
     (folder / "key.json").write_text(json.dumps(keystore))
     (folder / "key.json").chmod(0o600)
     return credentials

@@ -1,0 +1,59 @@
+"""Where the grammar and bash part ways: each text here is read wrongly by the grammar alone."""
+
+import pytest
+
+from bot.safety.tree import outline, parse, survey
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ls &&",
+        "ls )",
+        "ls ;; id",
+        "cat <<A <<B\na\nA\nb\nB",
+        "ls & ;",
+        "A`ls`B",
+        "x=(ls)rm y",
+        "[[-f x ]]",
+        "x=$ rm y",
+        "1=rm",
+        "[[ -f ]]#x ]] || rm y",
+        'for x in "${x:+`rm y`}"; do ls; done',
+        "! file 'a b' | who x | file ~\n! df 'a b' a#b\ntime uname $'x' $# 2>&1",
+        "echo $(( 1 + $(case x in ls) rm y;; esac) ))",
+        'ls $"a"',
+        "(" * 100 + "ls" + ")" * 100,
+    ],
+)
+def test_a_tree_that_bash_would_not_share_is_refused(text: str) -> None:
+    data = text.encode()
+
+    assert survey(parse(data), data).problems
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ls -la | head -5 && df -h",
+        'for f in a b; do wc -l "$f"; done',
+        "case $x in a|b) ls;; *) df;; esac",
+        "cat <<EOF | sort > x\n$(date) $x\nEOF",
+        "echo $(( (1 + 2) * 3 ))",
+        "f() { ls; }; f",
+        'x=(a b); echo "${x[@]}"',
+        "ls \\\n  -la # why\ndf",
+        "{ ls; } 2>&1",
+        "[[ -f a && $x == *.py ]]",
+    ],
+)
+def test_an_ordinary_tree_is_trusted(text: str) -> None:
+    data = text.encode()
+
+    assert survey(parse(data), data).problems == []
+
+
+def test_an_outline_is_one_line_of_named_nodes() -> None:
+    assert outline(parse(b"ls -l | wc")) == (
+        "(program (pipeline (command (command_name (word)) (word)) (command (command_name (word)))))"
+    )
