@@ -18,7 +18,7 @@ run: $(STAMP)
 	@$(BIN)/kai-bot
 
 test: $(STAMP)
-	$(BIN)/pytest
+	$(BIN)/pytest -n 4 --dist worksteal
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

@@ -36,6 +36,7 @@ from bot.safety.gate import Rule
 from bot.store.base import AuditEvent, Effect
 from bot.store.sqlite import SqliteStore
 from bot.telegram import commands
+from bot.telegram.drafts import Streams
 from bot.telegram.face import App, TelegramFace
 from bot.telegram.outbox import Outbox
 from bot.telegram.people import People
@@ -177,6 +178,9 @@ async def assemble(
             language=settings.language,
             now=now,
         )
+        streams = Streams(
+            bot=app.bot, gate=gate, store=store, redact=redactor.redact, on=settings.stream == "on"
+        )
         outbox = Outbox(
             bot=app.bot,
             store=store,
@@ -186,6 +190,7 @@ async def assemble(
             undeliverable=lambda approval_id: face.deny_undeliverable(approval_id),
             migrated=lambda old, new: face.migrate(old, new),
             card_shown=lanes.wake,
+            settle=streams.settle,
             sandbox=sandbox.level if sandbox.means else "",
             revert_after=settings.revert_after,
         )
@@ -214,6 +219,7 @@ async def assemble(
             store=store,
             lanes=lanes,
             gate=gate,
+            streams=streams,
             people=people,
             status=status,
             policy=lambda command, cwd: describe(command, cwd=cwd, rules=rules),
@@ -333,7 +339,7 @@ async def shut_down(kai: Kai, tasks: list[asyncio.Task[object] | asyncio.Task[No
         if task := by_name.get(name):
             task.cancel()
     await kai.lanes.close()
-    await kai.face.close(FLUSH)
+    await kai.face.decisions.close(FLUSH)
     await kai.outbox.flush(FLUSH)
     for task in tasks:
         task.cancel()

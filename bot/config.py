@@ -19,6 +19,7 @@ from bot.redact import Redactor, names_a_secret
 LLMTools = Literal["auto", "native", "text"]
 Language = Literal["en", "id", "pt"]
 LogFormat = Literal["text", "json"]
+Switch = Literal["on", "off"]
 SandboxLevel = Literal["off", "user", "ro", "strict"]
 
 TELEGRAM_API_URL = "https://api.telegram.org"
@@ -46,6 +47,8 @@ SETTINGS = (
     "TURN_TOKENS",
     "DAILY_TOKENS",
     "SEND_RATE",
+    "STREAM",
+    "REACTIONS",
     "LANGUAGE",
     "LOG_LEVEL",
     "LOG_FORMAT",
@@ -91,6 +94,8 @@ class Settings:
         turn_tokens: Tokens of one turn; None for no limit.
         daily_tokens: Tokens of all turns of a day; None for no limit.
         send_rate: Messages a second over all chats.
+        stream: Whether an answer is shown while it is being written.
+        reactions: Whether a message is marked as received, and as done.
         secrets: Every value no one may see: the token, keys, and what else the environment holds under a
             secret's name.
     """
@@ -116,6 +121,8 @@ class Settings:
     turn_tokens: int | None
     daily_tokens: int | None
     send_rate: float
+    stream: Switch
+    reactions: Switch
     language: Language
     log_level: str
     log_format: LogFormat
@@ -163,6 +170,8 @@ def load_settings(
         turn_tokens=read.count("TURN_TOKENS", 1_000_000, least=0) or None,
         daily_tokens=read.count("DAILY_TOKENS", 0, least=0) or None,
         send_rate=read.amount("SEND_RATE", 30),
+        stream=cast("Switch", read.choice("STREAM", get_args(Switch))),
+        reactions=cast("Switch", read.choice("REACTIONS", get_args(Switch))),
         language=read.language("LANGUAGE"),
         log_level=read.choice("LOG_LEVEL", LOG_LEVELS, default="INFO"),
         log_format=cast("LogFormat", read.choice("LOG_FORMAT", get_args(LogFormat))),

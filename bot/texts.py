@@ -343,9 +343,14 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "pt": "🔓 Executado com permissão de {name} (/grants):\n{command}",
     },
     "undone": {
-        "en": "↩️ Nobody kept it in time, or it was to be undone now:\n{command}\nUndone by ({outcome}):\n{undo}",
-        "id": "↩️ Tidak dipertahankan pada waktunya, atau diminta batal:\n{command}\nDibatalkan dengan ({outcome}):\n{undo}",
-        "pt": "↩️ Ninguém manteve a tempo, ou era para desfazer já:\n{command}\nDesfeito com ({outcome}):\n{undo}",
+        "en": "↩️ Nobody kept this in time:\n{command}\nUndone by ({outcome}):\n{undo}",
+        "id": "↩️ Tidak ada yang mempertahankan ini pada waktunya:\n{command}\nDibatalkan dengan ({outcome}):\n{undo}",
+        "pt": "↩️ Ninguém manteve isto a tempo:\n{command}\nDesfeito com ({outcome}):\n{undo}",
+    },
+    "undone_by": {
+        "en": "↩️ {name} had this undone:\n{command}\nUndone by ({outcome}):\n{undo}",
+        "id": "↩️ {name} meminta ini dibatalkan:\n{command}\nDibatalkan dengan ({outcome}):\n{undo}",
+        "pt": "↩️ {name} mandou desfazer isto:\n{command}\nDesfeito com ({outcome}):\n{undo}",
     },
     "undo_interrupted": {
         "en": "⚠️ The bot was restarted while this was being undone; look what became of it:\n{command}\nundone by\n{undo}",
@@ -536,6 +541,11 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "en": "how a command would be judged; runs nothing",
         "id": "bagaimana perintah dinilai; tanpa menjalankan",
         "pt": "como um comando seria avaliado; não executa",
+    },
+    "greeting_model": {
+        "en": "I think with {model}.",
+        "id": "Saya berpikir dengan {model}.",
+        "pt": "Eu penso com {model}.",
     },
     "greeting": {
         "en": "Hello! I am Kai. Write what you need done on this server; before anything risky I ask with a button.\n\n{commands}",

@@ -93,6 +93,16 @@ class Lanes:
         self.put(conversation, Job(run), first=True)
         return await done
 
+    async def cut(self, conversation: Conversation) -> Job | None:
+        """Cancel what runs and let what waits go on; return the job that was cut short and has ended."""
+        lane = self._lanes.get(conversation)
+        if lane is None or lane.running is None:
+            return None
+        running, job = lane.running, lane.job
+        running.cancel()
+        await asyncio.wait([running])
+        return job
+
     async def interrupt(self, conversation: Conversation) -> tuple[Job | None, list[Job]]:
         """Cancel what runs and take away what waits.
 
@@ -104,12 +114,7 @@ class Lanes:
             return None, []
         dropped, lane.waiting = list(lane.waiting), deque()
         lane.woken.set()
-        running, job = lane.running, lane.job
-        if running is None:
-            return None, dropped
-        running.cancel()
-        await asyncio.wait([running])
-        return job, dropped
+        return await self.cut(conversation), dropped
 
     async def close(self) -> None:
         """Cancel everything; what was cut short is taken up again after the next start."""

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from bot import clock
 from bot.agent import guards
-from bot.agent.outcomes import Outcome, Paused, Replied, Stopped, Typing, Watch, ignore
+from bot.agent.outcomes import Outcome, Paused, Replied, Stopped, Thinking, Typing, Watch, ignore
 from bot.agent.prompt import Soul, fit, forget_corrections, system_prompt
-from bot.agent.steps import Calls, Turn, to_its_end
+from bot.agent.steps import Calls
+from bot.agent.turn import Turn, to_its_end
 from bot.errors import LLMError, LLMMalformed, LLMRejected
 from bot.llm.base import LLMClient, LLMResponse, Prompt, TextDelta
 from bot.messages import (
@@ -104,11 +105,14 @@ class Agent:
         """
         return await self._advance(await self._begin(conversation, watch))
 
-    async def stop(self, conversation: Conversation, text: str = "stopped_by_person") -> bool:
+    async def stop(
+        self, conversation: Conversation, text: str = "stopped_by_person", *, written: str = ""
+    ) -> bool:
         """End an open turn: every open call gets its result and the transcript its last word.
 
         Args:
             text: Key of the sentence that the model will later read as its own last word.
+            written: What the model had written of a reply that was cut: it stays, as an answer.
 
         Returns:
             Whether there was anything to end.
@@ -119,7 +123,11 @@ class Agent:
                 return False
         if calls := pending_calls(turn.transcript):
             await self._calls.stop(turn, calls)
-        await turn.append(last_words(turn, say("en", text)))
+        words, effects = say("en", text), []
+        if written := self._redactor.redact(written).strip():
+            words = f"{written}\n\n{words}"
+            effects = [turn.effect("answer", text=written, reply_to=turn.asked_in, preview=True)]
+        await turn.append(last_words(turn, words), effects=effects)
         return True
 
     async def change(
@@ -232,7 +240,13 @@ class Agent:
         effects = []
         if not message.tool_calls and message.follow_up is None:
             effects = [
-                turn.effect("answer", text=message.text, reply_to=turn.asked_in, outputs=turn.cut_outputs())
+                turn.effect(
+                    "answer",
+                    text=message.text,
+                    reply_to=turn.asked_in,
+                    outputs=turn.cut_outputs(),
+                    preview=True,
+                )
             ]
         usage = response.usage or Usage()
         turn.tokens += usage.input + usage.output
@@ -253,6 +267,7 @@ class Agent:
             nonce=turn.nonce,
         )
         response: LLMResponse | None = None
+        turn.watch(Thinking())
         async for event in self._llm.stream(prompt):
             match event:
                 case TextDelta(text):

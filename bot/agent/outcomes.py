@@ -32,6 +32,11 @@ Outcome = Replied | Paused | Stopped
 
 
 @dataclass(frozen=True, slots=True)
+class Thinking:
+    """The model is asked: what it types from now on is a new reply."""
+
+
+@dataclass(frozen=True, slots=True)
 class Typing:
     """The model is writing; `text` is what it has released since the last such event."""
 
@@ -60,7 +65,7 @@ class ToolFinished:
     result: ToolResult
 
 
-Event = Typing | ToolStarted | ToolOutput | ToolFinished
+Event = Thinking | Typing | ToolStarted | ToolOutput | ToolFinished
 Watch = Callable[[Event], None]
 """Told of events as they happen; must return at once."""
 

@@ -4,13 +4,14 @@ import asyncio
 import json
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bot import clock
 from bot.agent.guards import signature
-from bot.agent.outcomes import ToolFinished, ToolOutput, ToolStarted, Watch
+from bot.agent.outcomes import ToolFinished, ToolOutput, ToolStarted
+from bot.agent.turn import Changed, Turn, subject_of, to_its_end
 from bot.messages import (
     AssistantMessage,
     Conversation,
@@ -19,8 +20,6 @@ from bot.messages import (
     ToolCall,
     ToolDefinition,
     ToolResult,
-    UserMessage,
-    current_turn,
     pending_calls,
 )
 from bot.protocol import neutralise
@@ -33,100 +32,11 @@ from bot.tools import ToolContext, ToolOutcome, Tools, truncate
 log = logging.getLogger(__name__)
 
 MAX_PARALLEL = 10
-SUBJECT_LENGTH = 120
 MAX_COMMAND = 1000
 """Characters of a command in a sentence about it."""
 
 AskWhere = Callable[[Conversation, int | None], Sequence[Conversation]]
 """Says where the cards of a question go, given its conversation and asker; empty when nobody can be asked."""
-
-
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """A call as a person changed it: which call of the model's it answers, and what the model is told."""
-
-    call_id: str
-    note: str
-    subject: str
-
-
-@dataclass(slots=True)
-class Turn:
-    """A conversation while it is being advanced: its transcript, and how to add to it.
-
-    Attributes:
-        changed: By the id under which a person's command is claimed.
-    """
-
-    conversation: Conversation
-    transcript: list[Message]
-    cwd: str
-    nonce: str
-    watch: Watch
-    store: Store
-    tokens: int = field(default=0)
-    changed: dict[str, Changed] = field(default_factory=dict)
-
-    async def append(
-        self,
-        messages: Sequence[Message],
-        *,
-        effects: Sequence[Effect] = (),
-        update_id: int | None = None,
-        audit: Sequence[AuditEvent] = (),
-        cwd: str | None = None,
-    ) -> None:
-        messages = [self._addressed(message) for message in messages]
-        await to_its_end(
-            self.store.append(
-                self.conversation, messages, effects=effects, update_id=update_id, cwd=cwd, audit=audit
-            )
-        )
-        self.transcript.extend(messages)
-        self.cwd = cwd or self.cwd
-
-    def _addressed(self, message: Message) -> Message:
-        """Give the result of a person's command to the call of the model's whose place it took."""
-        if not isinstance(message, ToolResult) or message.call_id not in self.changed:
-            return message
-        changed = self.changed[message.call_id]
-        text = f"{changed.note}\n{message.text}".rstrip("\n")
-        return replace(message, call_id=changed.call_id, text=text, ran=changed.subject)
-
-    @property
-    def asker(self) -> UserMessage | None:
-        """The message that began the turn."""
-        turn = current_turn(self.transcript)
-        return turn[0] if turn and isinstance(turn[0], UserMessage) else None
-
-    @property
-    def asked_in(self) -> int | None:
-        return self.asker.message_id if self.asker else None
-
-    def effect(self, kind: str, **payload: object) -> Effect:
-        return Effect(f"{kind}:{secrets.token_hex(8)}", self.conversation, kind, payload)
-
-    def cut_outputs(self) -> list[dict[str, str]]:
-        """Return the calls of the turn whose output the model saw only in part, oldest first."""
-        outputs, calls = [], dict[str, ToolCall]()
-        for message in current_turn(self.transcript):
-            match message:
-                case AssistantMessage(tool_calls=asked):
-                    calls |= {call.id: call for call in asked}
-                case ToolResult(call_id=call_id, file=file, ran=ran) if file and call_id in calls:
-                    outputs.append({"call_id": call_id, "label": ran or subject_of(calls[call_id])})
-        return outputs
-
-    def ran(self) -> list[str]:
-        """Return one line for each call of the turn that ran, with how it went."""
-        lines, calls = [], dict[str, ToolCall]()
-        for message in current_turn(self.transcript):
-            match message:
-                case AssistantMessage(tool_calls=asked):
-                    calls |= {call.id: call for call in asked}
-                case ToolResult(call_id=call_id, duration=float(), ran=ran) if call_id in calls:
-                    lines.append(f"• {ran or subject_of(calls[call_id])}: {message.code or 'ok'}")
-        return lines
 
 
 class Calls:
@@ -310,7 +220,8 @@ class Calls:
         )
         result = self._result(call, await self._tools.run(call, context))
         outcome = self.outcome_line(result)
-        text = say(self._language, "undone", command=approval.command, undo=approval.undo, outcome=outcome)
+        values = {"command": approval.command, "undo": approval.undo, "outcome": outcome, "name": name}
+        text = say(self._language, "undone_by" if name else "undone", **values)
         detail = {"approval_id": approval.id, "command": self._redactor.redact(approval.undo)}
         event = AuditEvent(
             self._now(), "undone", approval.conversation, by, detail | self._how_it_went(result)
@@ -383,6 +294,8 @@ class Calls:
         if twin:
             return failed(call, "Duplicate", say("en", "result_duplicate"))
         match approval:
+            case Approval(status=Status.DENIED, decided_by=None):
+                return failed(call, "Denied", say("en", "result_nobody"))
             case Approval(status=Status.DENIED, reason="", decided_name=name):
                 return failed(call, "Denied", say("en", "result_denied", name=name))
             case Approval(status=Status.DENIED, reason=reason, decided_name=name):
@@ -414,6 +327,8 @@ class Calls:
             await turn.append(results, audit=refusals)
             return []
         approvals, effects, events = list[Approval](), list[Effect](), list[AuditEvent]()
+        if said := turn.said_with_calls():
+            effects.append(said)
         for call, judgement in asking:
             approval = self._question(turn, call, judgement)
             approvals.append(approval)
@@ -454,6 +369,8 @@ class Calls:
         results = [self._result(call, outcome) for call, outcome in pairs]
         await turn.append(
             results,
+            # No read moves by itself, but a folder that is gone is left.
+            cwd=next((str(outcome.cwd) for outcome in outcomes if outcome.cwd), None),
             audit=[
                 self._audited(turn, call, result, "", self._weighed(judgement))
                 for (call, judgement), result in zip(calls, results, strict=True)
@@ -631,20 +548,6 @@ class Calls:
         return failed(call, "missing_result", say("en", "result_interrupted"))
 
 
-async def to_its_end(write: Awaitable[object]) -> None:
-    """Wait for a write also when cut short: it can't be taken back, and who cuts must find it stored."""
-    writing = asyncio.ensure_future(write)
-    cut: asyncio.CancelledError | None = None
-    while not writing.done():
-        try:
-            await asyncio.shield(writing)
-        except asyncio.CancelledError as exc:
-            cut = exc
-    writing.result()
-    if cut:
-        raise cut
-
-
 def cards_of(approval: Approval, where: Sequence[Conversation], again: str = "") -> list[Effect]:
     """Return the card of a question for each place; `again` names a second showing of it."""
     payload = {"approval_id": approval.id}
@@ -676,11 +579,3 @@ def repeated(transcript: Sequence[Message]) -> set[str]:
             again.add(call.id)
         seen.add(what)
     return again
-
-
-def subject_of(call: ToolCall) -> str:
-    """Return one line by which a person recognises a call."""
-    arguments = call.arguments
-    main = arguments.get("command") or arguments.get("query") or arguments.get("path")
-    line = " ".join(str(main).split()) if main else call.name
-    return line if len(line) <= SUBJECT_LENGTH else line[: SUBJECT_LENGTH - 1] + "…"

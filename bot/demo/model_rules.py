@@ -30,12 +30,26 @@ class Traits:
         limit_parameter: The token limit it takes, in the OpenAI shape; None for either.
         ids: Call ids it takes, in the OpenAI shape.
         alternates: Whether a user message right after a tool result is refused (Mistral).
+        reasoning_required: Whether a reply with calls must bring its `reasoning_content` (DeepSeek, Moonshot).
+        refused: Fields of the body it does not take.
+        choices: Values of `tool_choice` it takes, in the OpenAI shape.
+        signatures: Whether calls of the current turn must be signed (Gemini 3).
+        reasons: Whether it can give its reasoning encrypted (Responses).
+        caching: Whether it takes cache points (Bedrock).
+        forced_choice: Whether a tool may be forced (Anthropic before Opus 5.5).
     """
 
     tools: bool = True
     limit_parameter: str | None = None
     ids: re.Pattern[str] = re.compile(r".{1,40}\Z", re.S)
     alternates: bool = False
+    reasoning_required: bool = False
+    refused: frozenset[str] = frozenset()
+    choices: frozenset[str] = frozenset({"auto", "none", "required"})
+    signatures: bool = True
+    reasons: bool = True
+    caching: bool = True
+    forced_choice: bool = False
 
 
 class Refused(Exception):
@@ -69,7 +83,11 @@ class Refused(Exception):
 
 def check_openai(body: Mapping[str, Any], traits: Traits) -> None:
     """Raise Refused where chat completions would."""
+    for name in sorted(traits.refused & set(body)):
+        raise Refused(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
     _check_openai_tools(body, traits)
+    if body.get("tool_choice", "auto") not in traits.choices:
+        raise Refused(f"tool_choice {body['tool_choice']!r} is not accepted", param="tool_choice")
     if body.get("stream_options") and not body.get("stream"):
         raise Refused(
             "The 'stream_options' parameter is only allowed when 'stream' is enabled.", param="stream_options"
@@ -110,6 +128,11 @@ def check_openai(body: Mapping[str, Any], traits: Traits) -> None:
                 raise Refused("Unexpected role 'user' after role 'tool'", param=None, code="3230")
             _check_openai_message(index, message)
             open_ids = _check_openai_calls(index, message, traits) if role == "assistant" else []
+            if open_ids and traits.reasoning_required and "reasoning_content" not in message:
+                raise Refused(
+                    "thinking is enabled but reasoning_content is missing in assistant tool call message"
+                    f" at index {index}"
+                )
             asked, answered, asked_at = set(open_ids), set(), index
         before = role
     if open_ids:
@@ -261,6 +284,8 @@ def check_anthropic(body: Mapping[str, Any], traits: Traits) -> None:
     if not isinstance(body.get("max_tokens"), int):
         raise Refused("max_tokens: Field required")
     _check_anthropic_tools(body, traits)
+    if (body.get("tool_choice") or {}).get("type") in ("any", "tool") and not traits.forced_choice:
+        raise Refused("tool_choice: forcing tool use is not supported by this model")
     system = body.get("system", "")
     if isinstance(system, list):
         for index, block in enumerate(system):

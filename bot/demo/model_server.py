@@ -1,4 +1,5 @@
-"""A scripted model behind the two real APIs: OpenAI's chat completions and Anthropic's messages, streamed.
+"""A scripted model behind the real APIs, streamed: chat completions, Responses, Anthropic's messages, Gemini,
+Ollama, Bedrock and StackSpot.
 
 It thinks nothing, but it is as strict as the services it stands for (`model_rules`), and it can fail in all
 the ways they do (`Reply`). Run it by itself:
@@ -11,13 +12,13 @@ it repeats what it is told.
 
 import asyncio
 import contextlib
+import functools
 import inspect
 import json
 import socket
 import sys
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from bot.demo.model_bedrock import BedrockService
+from bot.demo.model_gemini import GeminiService
+from bot.demo.model_ollama import OllamaService
+from bot.demo.model_request import ModelRequest, SeenMessage, SeenResult, read_anthropic, read_openai
+from bot.demo.model_responses import ResponsesService
 from bot.demo.model_rules import Refused, Traits, check_anthropic, check_openai
+from bot.demo.model_service import Service
+from bot.demo.model_stackspot import StackSpotService
 from bot.demo.model_streams import (
     Reply,
     ScriptedCall,
@@ -45,6 +53,8 @@ __all__ = [
     "Reply",
     "Script",
     "ScriptedCall",
+    "SeenMessage",
+    "SeenResult",
     "Traits",
     "call",
     "echo",
@@ -59,66 +69,13 @@ MODELS = {
     "scripted-2": Traits(),
     "scripted-text": Traits(tools=False),
     "scripted-reasoning": Traits(limit_parameter="max_completion_tokens"),
+    "scripted-strict": Traits(reasoning_required=True),
+    "scripted-auto": Traits(choices=frozenset({"auto"}), refused=frozenset({"stream_options"})),
+    "scripted-plain": Traits(reasons=False, caching=False, signatures=False),
+    "gpt-5.4-scripted": Traits(),
+    "gemini-2.5-scripted": Traits(signatures=False),
+    "anthropic.claude-scripted-v1:0": Traits(),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class SeenResult:
-    """A tool result as the model got it, envelope and all."""
-
-    call_id: str
-    text: str
-    is_error: bool
-
-
-@dataclass(frozen=True, slots=True)
-class SeenMessage:
-    role: str
-    text: str
-    calls: tuple[ScriptedCall, ...] = ()
-    results: tuple[SeenResult, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
-    """What the model was asked, whichever shape it came in.
-
-    Attributes:
-        shape: `openai` or `anthropic`.
-        tools: Names of the tools offered, in the order sent.
-        tool_choice: `auto`, `none` or empty.
-        messages: Oldest first, the system text left out. Results of one step are one message.
-        body: The request as sent.
-    """
-
-    shape: str
-    model: str
-    system: str
-    messages: tuple[SeenMessage, ...]
-    tools: tuple[str, ...]
-    tool_choice: str
-    body: Mapping[str, Any]
-
-    @property
-    def last_user_text(self) -> str:
-        """The last words in the user's role that are no tool result; empty if there are none."""
-        return next((m.text for m in reversed(self.messages) if m.role == "user" and m.text), "")
-
-    @property
-    def results(self) -> tuple[SeenResult, ...]:
-        """The results of the step just made; empty when the model is asked for the first time in a turn."""
-        last = self.messages[-1]
-        return last.results
-
-    @property
-    def step(self) -> int:
-        """How many replies with calls came since the user last spoke without a result."""
-        steps = 0
-        for message in reversed(self.messages):
-            if message.role == "user" and not message.results:
-                break
-            steps += bool(message.calls)
-        return steps
 
 
 Script = Callable[[ModelRequest], Reply | Awaitable[Reply]]
@@ -161,11 +118,22 @@ class ModelServer:
         self.disconnects = 0
         self.hung_up = asyncio.Event()
         self._peers: set[tuple[str, int]] = set()
+        self.stackspot = StackSpotService()
+        services: list[Service] = [
+            ResponsesService(), GeminiService(), OllamaService(), BedrockService(), self.stackspot,
+        ]  # fmt: skip
         self.app = Starlette(
             routes=[
+                *(
+                    Route(path, functools.partial(self._serve, service), methods=["POST"])
+                    for service in services
+                    for path in service.paths
+                ),
+                Route("/{realm}/oidc/oauth/token", self._token, methods=["POST"]),
                 Route("/v1/chat/completions", self._openai, methods=["POST"]),
                 Route("/chat/completions", self._openai, methods=["POST"]),
                 Route("/v1/messages", self._anthropic, methods=["POST"]),
+                Route("/anthropic/v1/messages", self._anthropic, methods=["POST"]),
             ]
         )
 
@@ -200,7 +168,8 @@ class ModelServer:
     async def _anthropic(self, request: Request) -> Response:
         try:
             body = await self._body(request)
-            if self._key is not None and request.headers.get("x-api-key") != self._key:
+            bearer = request.headers.get("authorization") == f"Bearer {self._key}"
+            if self._key is not None and request.headers.get("x-api-key") != self._key and not bearer:
                 raise Refused("invalid x-api-key", status=401, kind="authentication_error")
             if not request.headers.get("anthropic-version"):
                 raise Refused("anthropic-version: header is required")
@@ -213,6 +182,23 @@ class ModelServer:
             return JSONResponse(refused.anthropic(), refused.status)
         return await self._answer(read_anthropic(body))
 
+    async def _token(self, request: Request) -> Response:
+        return await self.stackspot.token(request, self._key)
+
+    async def _serve(self, service: Service, request: Request) -> Response:
+        try:
+            body = await self._body(request)
+            service.authorise(request, await request.body(), self._key)
+            model = service.model(request, body)
+            traits = self._models.get(model)
+            if traits is None:
+                raise service.unknown_model(model)
+            service.check(body, traits)
+        except Refused as refused:
+            self.refusals.append((refused.status, str(refused)))
+            return JSONResponse(service.error(refused), refused.status)
+        return await self._answer(service.read(body, model), service)
+
     async def _body(self, request: Request) -> dict[str, Any]:
         if request.client is not None:
             self._peers.add((request.client.host, request.client.port))
@@ -224,7 +210,7 @@ class ModelServer:
             raise Refused("We could not parse the JSON body of your request.")
         return body
 
-    async def _answer(self, asked: ModelRequest) -> Response:
+    async def _answer(self, asked: ModelRequest, service: Service | None = None) -> Response:
         self.requests.append(asked)
         reply = self._script(asked)
         if inspect.isawaitable(reply):
@@ -233,17 +219,22 @@ class ModelServer:
         if reply.status != 200 or reply.fault == "error_body":
             if reply.delay:
                 await asyncio.sleep(reply.delay)
-            return _error(asked.shape, reply)
+            return _error(asked.shape, reply, service)
         if reply.events:
-            events = raw_events(reply.events)
+            events = service.raw(reply.events) if service else raw_events(reply.events)
+        elif service:
+            events = service.events(reply, asked, self._number)
         elif asked.shape == "anthropic":
             events = anthropic_events(reply, asked.model, self._number)
         else:
             wants_usage = bool((asked.body.get("stream_options") or {}).get("include_usage"))
             events = openai_events(reply, asked.model, self._number, usage=wants_usage)
         if reply.fault == "error":
-            events = [*events[: len(events) // 2], error_event(asked.shape, reply)]
-        return _Stream(reply, _writes(events, reply), self._hung_up)
+            text = reply.error or "Overloaded"
+            failed = service.error_event(text) if service else error_event(asked.shape, reply)
+            events = [*events[: len(events) // 2], failed]
+        media_type = service.media_type if service else Service.media_type
+        return _Stream(reply, _writes(events, reply), self._hung_up, media_type)
 
     def _hung_up(self) -> None:
         self.disconnects += 1
@@ -253,8 +244,10 @@ class ModelServer:
 class _Stream(Response):
     """Sends the writes with the pauses and the fault of the reply; without a task group a request."""
 
-    def __init__(self, reply: Reply, writes: Sequence[bytes], hung_up: Callable[[], None]) -> None:
-        super().__init__(headers={"content-type": "text/event-stream; charset=utf-8"})
+    def __init__(
+        self, reply: Reply, writes: Sequence[bytes], hung_up: Callable[[], None], media_type: str
+    ) -> None:
+        super().__init__(headers={"content-type": media_type})
         del self.headers["content-length"]
         self._reply = reply
         self._writes = writes
@@ -299,7 +292,7 @@ def _writes(events: Sequence[bytes], reply: Reply) -> list[bytes]:
     return list(events) if reply.pace else [b"".join(events)]
 
 
-def _error(shape: str, reply: Reply) -> Response:
+def _error(shape: str, reply: Reply, service: Service | None) -> Response:
     kinds = {
         401: "authentication_error",
         404: "not_found_error",
@@ -311,6 +304,8 @@ def _error(shape: str, reply: Reply) -> Response:
     refused = Refused(reply.error or "scripted failure", status=status, kind=kind)
     headers = {} if reply.retry_after is None else {"retry-after": f"{reply.retry_after:g}"}
     body = refused.anthropic() if shape == "anthropic" else refused.openai()
+    if service:
+        body = dict(service.error(refused))
     return JSONResponse(body, reply.status, headers)
 
 
@@ -323,80 +318,11 @@ def _in_turn(replies: Sequence[Reply]) -> Script:
     return script
 
 
-def read_openai(body: Mapping[str, Any]) -> ModelRequest:
-    """Return a checked chat completions request in neutral form."""
-    system: list[str] = []
-    messages: list[SeenMessage] = []
-    for message in body["messages"]:
-        role, text = message["role"], _plain(message.get("content"))
-        if role in ("system", "developer"):
-            system.append(text)
-        elif role == "tool":
-            result = SeenResult(message["tool_call_id"], text, "[ERROR" in text)
-            if messages and messages[-1].results:
-                messages[-1] = SeenMessage("user", "", (), (*messages[-1].results, result))
-            else:
-                messages.append(SeenMessage("user", "", (), (result,)))
-        else:
-            calls = tuple(
-                ScriptedCall(c["function"]["name"], json.loads(c["function"]["arguments"]), c["id"])
-                for c in message.get("tool_calls") or ()
-            )
-            messages.append(SeenMessage(role, text, calls))
-    choice = body.get("tool_choice", "")
-    return ModelRequest(
-        "openai",
-        body["model"],
-        "\n\n".join(system),
-        tuple(messages),
-        tuple(tool["function"]["name"] for tool in body.get("tools", ())),
-        choice if isinstance(choice, str) else choice["type"],
-        body,
-    )
-
-
-def read_anthropic(body: Mapping[str, Any]) -> ModelRequest:
-    """Return a checked messages request in neutral form."""
-    messages = []
-    for message in body["messages"]:
-        content = message["content"]
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        messages.append(
-            SeenMessage(
-                message["role"],
-                _plain(blocks),
-                tuple(
-                    ScriptedCall(b["name"], b["input"], b["id"]) for b in blocks if b["type"] == "tool_use"
-                ),
-                tuple(
-                    SeenResult(b["tool_use_id"], _plain(b.get("content")), bool(b.get("is_error")))
-                    for b in blocks
-                    if b["type"] == "tool_result"
-                ),
-            )
-        )
-    return ModelRequest(
-        "anthropic",
-        body["model"],
-        _plain(body.get("system")),
-        tuple(messages),
-        tuple(tool["name"] for tool in body.get("tools", ())),
-        (body.get("tool_choice") or {}).get("type", ""),
-        body,
-    )
-
-
-def _plain(content: object) -> str:
-    if isinstance(content, list):
-        return "\n\n".join(block["text"] for block in content if block.get("type") == "text")
-    return content if isinstance(content, str) else ""
-
-
 @contextlib.asynccontextmanager
 async def serve_model(server: ModelServer, *, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[str]:
     """Serve until the block ends; yield the base URL, without a path.
 
-    The OpenAI shape is under `/v1/chat/completions`, the Anthropic one under `/v1/messages`.
+    Each API is under the path it has in life: `/v1/chat/completions`, `/v1/messages`, `/api/chat`, ….
     """
     import uvicorn
 

@@ -1,4 +1,4 @@
-"""A scripted reply in the two shapes it can be asked for: as server-sent events, cut as the script wants.
+"""A scripted reply in the two oldest shapes: as server-sent events, cut as the script wants.
 
 Sources: https://platform.openai.com/docs/api-reference/chat-streaming,
 https://docs.claude.com/en/api/messages-streaming
@@ -75,11 +75,11 @@ def openai_events(reply: Reply, model: str, number: int, *, usage: bool) -> list
     }
 
     def chunk(delta: Mapping[str, Any], finish: str | None = None) -> bytes:
-        return _data({**base, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+        return data({**base, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
 
     events = [chunk({"role": "assistant", "content": "" if reply.text or not reply.calls else None})]
-    events += [chunk({"reasoning_content": piece}) for piece in _pieces(reply.thinking, reply.chunk)]
-    events += [chunk({"content": piece}) for piece in _pieces(reply.text, reply.chunk)]
+    events += [chunk({"reasoning_content": piece}) for piece in pieces(reply.thinking, reply.chunk)]
+    events += [chunk({"content": piece}) for piece in pieces(reply.text, reply.chunk)]
     for index, asked in enumerate(reply.calls):
         head = {
             "index": index,
@@ -90,9 +90,9 @@ def openai_events(reply: Reply, model: str, number: int, *, usage: bool) -> list
         events.append(chunk({"tool_calls": [head]}))
         events += [
             chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
-            for piece in _pieces(_arguments(asked), reply.chunk)
+            for piece in pieces(spelt(asked), reply.chunk)
         ]
-    events += [chunk({"content": piece}) for piece in _pieces(reply.after, reply.chunk)]
+    events += [chunk({"content": piece}) for piece in pieces(reply.after, reply.chunk)]
     events.append(chunk({}, reply.finish or ("tool_calls" if reply.calls else "stop")))
     if usage:
         counted = {
@@ -102,7 +102,7 @@ def openai_events(reply: Reply, model: str, number: int, *, usage: bool) -> list
             "prompt_tokens_details": {"cached_tokens": reply.usage.cache_read},
             "completion_tokens_details": {"reasoning_tokens": reply.usage.reasoning},
         }
-        events.append(_data({**base, "choices": [], "usage": counted}))
+        events.append(data({**base, "choices": [], "usage": counted}))
     events.append(b"data: [DONE]\n\n")
     return events
 
@@ -120,16 +120,14 @@ def anthropic_events(reply: Reply, model: str, number: int) -> list[bytes]:
             "output_tokens": 1,
         },
     }  # fmt: skip
-    events = [_event({"type": "message_start", "message": message}), _event({"type": "ping"})]
+    events = [event({"type": "message_start", "message": message}), event({"type": "ping"})]
     for index, (block, deltas) in enumerate(_anthropic_blocks(reply, number)):
-        events.append(_event({"type": "content_block_start", "index": index, "content_block": block}))
-        events += [
-            _event({"type": "content_block_delta", "index": index, "delta": delta}) for delta in deltas
-        ]
-        events.append(_event({"type": "content_block_stop", "index": index}))
+        events.append(event({"type": "content_block_start", "index": index, "content_block": block}))
+        events += [event({"type": "content_block_delta", "index": index, "delta": delta}) for delta in deltas]
+        events.append(event({"type": "content_block_stop", "index": index}))
     finish = reply.finish or ("tool_use" if reply.calls else "end_turn")
     events.append(
-        _event(
+        event(
             {
                 "type": "message_delta",
                 "delta": {"stop_reason": finish, "stop_sequence": None},
@@ -137,14 +135,14 @@ def anthropic_events(reply: Reply, model: str, number: int) -> list[bytes]:
             }
         )
     )
-    events.append(_event({"type": "message_stop"}))
+    events.append(event({"type": "message_stop"}))
     return events
 
 
 def _anthropic_blocks(reply: Reply, number: int) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
     if reply.thinking:
         deltas = [
-            {"type": "thinking_delta", "thinking": piece} for piece in _pieces(reply.thinking, reply.chunk)
+            {"type": "thinking_delta", "thinking": piece} for piece in pieces(reply.thinking, reply.chunk)
         ]
         yield (
             {"type": "thinking", "thinking": "", "signature": ""},
@@ -159,15 +157,15 @@ def _anthropic_blocks(reply: Reply, number: int) -> Iterator[tuple[dict[str, Any
             "name": asked.name,
             "input": {},
         }
-        pieces = ["", *_pieces(_arguments(asked), reply.chunk)]
-        yield block, [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
+        given = ["", *pieces(spelt(asked), reply.chunk)]
+        yield block, [{"type": "input_json_delta", "partial_json": piece} for piece in given]
     if reply.after:
         yield _text_block(reply.after, reply.chunk)
 
 
 def _text_block(text: str, size: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     return {"type": "text", "text": ""}, [
-        {"type": "text_delta", "text": piece} for piece in _pieces(text, size)
+        {"type": "text_delta", "text": piece} for piece in pieces(text, size)
     ]
 
 
@@ -180,26 +178,30 @@ def error_event(shape: str, reply: Reply) -> bytes:
     """Return the error that comes in the middle of a stream."""
     text = reply.error or "Overloaded"
     if shape == "anthropic":
-        return _event({"type": "error", "error": {"type": "overloaded_error", "message": text}})
-    return _data({"error": {"message": text, "type": "server_error", "param": None, "code": "server_error"}})
+        return event({"type": "error", "error": {"type": "overloaded_error", "message": text}})
+    return data({"error": {"message": text, "type": "server_error", "param": None, "code": "server_error"}})
 
 
-def _arguments(asked: ScriptedCall) -> str:
+def spelt(asked: ScriptedCall) -> str:
+    """Return the arguments as JSON text, or as the script wrote them."""
     if isinstance(asked.arguments, str):
         return asked.arguments
     return json.dumps(asked.arguments, ensure_ascii=False)
 
 
-def _pieces(text: str, size: int) -> Iterator[str]:
+def pieces(text: str, size: int) -> Iterator[str]:
+    """Cut a text; size 0 leaves it whole."""
     if text and size:
         yield from (text[at : at + size] for at in range(0, len(text), size))
     elif text:
         yield text
 
 
-def _data(value: Mapping[str, Any]) -> bytes:
+def data(value: Mapping[str, Any]) -> bytes:
+    """Return a server-sent event without a name."""
     return b"data: " + json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n\n"
 
 
-def _event(value: Mapping[str, Any]) -> bytes:
-    return f"event: {value['type']}\n".encode() + _data(value)
+def event(value: Mapping[str, Any]) -> bytes:
+    """Return a server-sent event named by its type."""
+    return f"event: {value['type']}\n".encode() + data(value)

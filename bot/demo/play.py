@@ -1,4 +1,4 @@
-"""`make demo`: an emulated Telegram with a chat page, and the real bot as its own process between it and a model.
+"""`make demo`: an emulated Telegram with a chat page, and the real bot as its own process.
 
 What the bot does there is real: its commands run on this machine, as whoever started the demo. The chats and
 what the bot remembers live as long as the demo does.
@@ -216,7 +216,7 @@ async def play(choice: Choice, *, port: int = 0, base: Mapping[str, str]) -> Asy
         from bot.demo.web import new_secret, page_app
     except ModuleNotFoundError as error:
         raise DemoError(
-            f"the package {error.name!r} is missing; get the demo's packages with: pip install 'kai-bot[demo]'"
+            f"the package {error.name!r} is missing; get what the demo needs: pip install 'kai-bot[demo]'"
         ) from None
     with tempfile.TemporaryDirectory(prefix="kai-demo-", ignore_cleanup_errors=True) as folder:
         emulator = Emulator(new_token(), username="kai_demo_bot", privacy=False)

@@ -1,10 +1,10 @@
 """The chat page: static files and one WebSocket, behind a secret in the address, for this machine only.
 
-Whoever reaches the page acts as every person in it, and so approves commands that really run. So nothing of it
-answers without the secret, not even `/sim`, and another web page can't guess its way in.
+Whoever reaches the page acts as every person in it, and so approves commands that really run. So nothing of
+it answers without the secret, and `/sim` is not there: another web page can't guess its way in.
 
-From the page: `{"re": 1, "do": "send", "person": 7, …}`, the verbs of `bot.demo.sim` that `VERBS` names and those
-of `Bot`; each is answered `{"kind": "answer", "re": 1, "result" | "error": …}`.
+From the page: `{"re": 1, "do": "send", "person": 7, …}`, the verbs of `bot.demo.sim` that `VERBS` names and
+those of `Bot`; each is answered `{"kind": "answer", "re": 1, "result" | "error": …}`.
 To the page: `hello` once, then `chat`, `bot` and `calls`, each whenever it changed, each whole.
 """
 
@@ -48,8 +48,8 @@ _STATIC = {
 }
 _INLINE = {"image/png", "image/jpeg", "image/gif", "image/webp"}
 _HEADERS = {
-    "Content-Security-Policy": "default-src 'self'; connect-src 'self'; img-src 'self'; object-src 'none'; "
-    "base-uri 'none'; frame-ancestors 'none'; form-action 'none'",
+    "Content-Security-Policy": "default-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'",
     "Referrer-Policy": "no-referrer",  # the address holds the secret
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
@@ -231,10 +231,14 @@ class Page:
 
 async def _watch(changes: Changes, woken: asyncio.Event) -> None:
     seen = changes.count
+
+    def news() -> int | None:
+        return changes.count if changes.count != seen else None
+
     while True:
-        found = await changes.until(lambda: changes.count if changes.count != seen else None, 3600)
-        seen = seen if found is None else found
-        woken.set()
+        if (found := await changes.until(news, 3600)) is not None:
+            seen = found
+            woken.set()
 
 
 def chat_json(emulator: "Emulator", chat: Chat) -> Json:

@@ -1,4 +1,4 @@
-"""Headers that prove who asks, where a fixed key does not do: tokens that expire, signatures over the body."""
+"""Headers that prove who asks where a fixed key does not do: tokens that expire, signatures."""
 
 import asyncio
 import base64

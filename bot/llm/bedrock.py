@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import quote
 
-from bot.errors import LLMMalformed
+from bot.errors import LLMMalformed, LLMUnavailable
 from bot.llm import ids, opaque
 from bot.llm.assembler import CUT, read_arguments
 from bot.llm.base import LLMResponse, Prompt
@@ -151,6 +151,8 @@ class BedrockReply:
                     self.usage = read_usage(usage)
             case {"output": {"message": dict(message)}, "stopReason": str(stop)}:
                 return self._whole(message, stop, event.get("usage"))
+            case {"message": str(text)}:
+                raise LLMUnavailable(f"bedrock answered with an error: {text[:300]}")
             case {"messageStart": _} | {"contentBlockStop": _}:
                 pass
             case _ if len(event) != 1:

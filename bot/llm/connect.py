@@ -1,4 +1,4 @@
-"""From a row of the table to the client that speaks its wire format. Imports only the one that is asked for."""
+"""From a row of the table to the client of its wire format; only that one is imported."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,6 +31,14 @@ def connect(
         "read_timeout": row.read_timeout,
     }
     match row.api:
+        case "guide":
+            from bot.llm.guide import Guide
+
+            return Guide(model)
+        case "local":
+            from bot.llm.local import LocalModel, model_file
+
+            return LocalModel(model_file(environ))
         case "anthropic":
             from bot.llm.anthropic import Anthropic
 

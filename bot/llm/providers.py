@@ -60,6 +60,10 @@ def provider_problems(models: Sequence[str], environ: Mapping[str, str]) -> list
 
 def _provider_problems(provider: Provider, environ: Mapping[str, str]) -> list[str]:
     problems: list[str] = []
+    if provider.offline:
+        from bot.llm.local import local_problems
+
+        return local_problems(environ) if provider.api == "local" else []
     if provider.opt_in and not _is_on(environ.get(provider.opt_in, "")):
         problems.append(
             f"{provider.name} is off: {provider.warning}. To use it all the same set {provider.opt_in}=1"
@@ -190,7 +194,9 @@ def build_client(
         chain.append(
             Entry(
                 spec,
-                Retrying(with_tools(native, tools_mode), deadline=deadline, now=now),
+                native
+                if row.offline
+                else Retrying(with_tools(native, tools_mode), deadline=deadline, now=now),
                 credential=f"{row.name}:{hashlib.sha256(key.encode()).hexdigest()[:16]}",
                 window=row.window,
                 takes_tools=row.tools or tools_mode != "native",

@@ -79,7 +79,9 @@ class StackSpotReply:
             self.usage = read_usage(tokens)
         if reason := event.get("stop_reason"):
             self.stop = str(reason)
-        text: str = event.get("message") or ""
+        text = event.get("message") or ""
+        if not isinstance(text, str):
+            raise TypeError(f"message {text!r}")
         if text:
             self.text.append(text)
         return text

@@ -8,7 +8,9 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any, Literal
 
-Api = Literal["openai", "responses", "anthropic", "gemini", "ollama", "bedrock", "stackspot"]
+Api = Literal[
+    "openai", "responses", "anthropic", "gemini", "ollama", "bedrock", "stackspot", "guide", "local"
+]
 AuthStyle = Literal["bearer", "x-api-key", "x-goog-api-key", "zai", "aws", "oauth"]
 Caching = Literal["marks", "automatic", "none"]
 
@@ -43,6 +45,11 @@ class Provider:
     retired: str = ""
     models: Sequence[Mapping[str, Any]] = ()
     modes: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+
+    @property
+    def offline(self) -> bool:
+        """Whether it runs in this process: nothing to reach, nothing to retry, and its own way with tools."""
+        return self.api in ("guide", "local")
 
     @property
     def prefix(self) -> str:

@@ -60,7 +60,9 @@ def judge(command: str, cwd: str | None, rules: Rules | None) -> tuple[Verdict, 
     findings = sorted(scan.findings, key=lambda finding: -finding.risk)
     risk = findings[0].risk if findings else Risk.LOW
     reasons = tuple(dict.fromkeys(str(finding) for finding in findings if finding.risk))[:MOST_REASONS]
-    literal = bool(scan.invocations) and all(invocation.literal for invocation in scan.invocations)
+    literal = (
+        scan.exact and bool(scan.invocations) and all(invocation.literal for invocation in scan.invocations)
+    )
     return (
         Verdict(risk, reasons, tuple(scan.invocations), tuple(findings), tuple(scan.hosts), literal),
         scan,

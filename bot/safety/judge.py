@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from bot.messages import Risk
 from bot.safety import network, paths
+from bot.safety.flow import NOTHING, Flow
 from bot.safety.rules import Option, Rules, Spec
 from bot.safety.words import ANY, HOME, NAME, NUM, PATH, SPLIT, is_literal, may_be_option, show
 
 if TYPE_CHECKING:
-    from bot.safety.scan import Flow, Scan
+    from bot.safety.scan import Scan
 
-Handler = Callable[["Call"], "Flow | None"]
+Handler = Callable[["Call"], Flow | None]
 HANDLERS: dict[str, Handler] = {}
 RAW: set[str] = set()
 
@@ -41,7 +42,7 @@ class Call:
     spec: Spec
     program: str
     args: list[str]
-    stdin: "Flow"
+    stdin: Flow
     source: str
     verb: str = ""
     options: list[tuple[str, str | None]] = field(default_factory=list)
@@ -83,10 +84,8 @@ class Call:
     def write(self, path: str, verb: str = "writes") -> None:
         self.scan.write(path, verb)
 
-    def run(self, argv: Sequence[str], stdin: "Flow | None" = None) -> "Flow":
+    def run(self, argv: Sequence[str], stdin: Flow | None = None) -> Flow:
         """Judge a command that this program starts."""
-        from bot.safety.flow import NOTHING
-
         if not argv:
             return NOTHING
         return self.scan.judge(list(argv), self.stdin if stdin is None else stdin, self.source)
@@ -105,10 +104,8 @@ def handles(*names: str, raw: bool = False) -> Callable[[Handler], Handler]:
     return register
 
 
-def judge(scan: "Scan", argv: Sequence[str], stdin: "Flow", source: str) -> "Flow":
+def judge(scan: "Scan", argv: Sequence[str], stdin: Flow, source: str) -> Flow:
     """Add to the scan's findings what this program may do; return what it prints."""
-    from bot.safety.flow import NOTHING, Flow
-
     if not argv:
         scan.find(Risk.HIGH, "program name is computed at run time", source, "program.computed")
         return NOTHING
@@ -159,7 +156,7 @@ def locate(scan: "Scan", program: str, args: Sequence[str], source: str) -> str 
     base = program.rpartition("/")[2]
     if not relative and len(spots) == 1 and trusted.match(spots[0]) and not written_by_others(spots[0]):
         return base
-    if any(spot in scan.written for spot in spots):
+    if any(scan.is_new(spot) for spot in spots):
         scan.find(Risk.HIGH, "runs a file that this command has just written", source, "program.path")
         return None
     inside = (
@@ -197,11 +194,18 @@ def written_by_others(path: str) -> bool:
 
 
 def judge_spec(
-    scan: "Scan", spec: Spec, program: str, args: list[str], stdin: "Flow", source: str, verb: str = ""
-) -> "Flow":
-    from bot.safety.flow import Flow
-
-    call = Call(scan, spec, program, args, stdin, source, verb)
+    scan: "Scan",
+    spec: Spec,
+    program: str,
+    args: list[str],
+    stdin: Flow,
+    source: str,
+    verb: str = "",
+    *,
+    cleared: bool = False,
+) -> Flow:
+    """Judge a program or sub-command by one table, whose own level does not count when `cleared`."""
+    call = Call(scan, spec, program, args, stdin, source, verb, cleared=cleared)
     if args and args[-1] in ("--help", "--version") and only_verbs(spec, args[:-1]):
         return Flow("pipe", safe=True)
     if spec.asks and any(only_asks(args, pattern) for pattern in spec.asks):
@@ -215,8 +219,12 @@ def judge_spec(
     parse_options(call, spec, args)
     if spec.roles:
         judge_operands(call)
+    if spec.dry and any(name in spec.dry and value not in ("none", "false") for name, value in call.options):
+        call.clear()
     handled = HANDLERS[spec.handler](call) if spec.handler else None
     find_level(call)
+    if spec.level is Risk.MEDIUM and spec.roles == ("text",) and spec.handler in _PATHLESS:
+        find_protected(call, [*(value for _, value in call.options), *call.operands])
     if handled is not None:
         return handled
     if call.rest:
@@ -243,6 +251,19 @@ def is_plain(word: str) -> bool:
     return bool(word) and word[0] != "-" and not may_be_option(word)
 
 
+# Handlers that leave open what a path among the arguments is for.
+_PATHLESS = frozenset(["", "serve", "make", "install", "go"])
+
+
+def find_protected(call: Call, values: Sequence[str | None]) -> None:
+    """A program that changes something, given a protected path: that may well be what changes."""
+    for value in values:
+        if value and value.startswith(("/", "~", HOME, "..")) and is_literal(value):
+            for spot in paths.canonical(value, call.scan.folders):
+                if paths.is_protected(paths.in_workspace(spot, call.scan.start), call.scan.rules):
+                    call.high("may change a protected path", value)
+
+
 def find_level(call: Call) -> None:
     """Find what the rules say of the program as such."""
     level = call.spec.level
@@ -259,10 +280,8 @@ def only_verbs(spec: Spec, args: Sequence[str]) -> bool:
     )
 
 
-def judge_verb(call: Call) -> "Flow":
+def judge_verb(call: Call) -> Flow:
     """Find the sub-command and judge by its own rules."""
-    from bot.safety.flow import Flow
-
     spec, args = call.spec, call.args
     rest = parse_options(call, spec, args, until_operand=True)
     call.globals = list(call.options)
@@ -278,9 +297,15 @@ def judge_verb(call: Call) -> "Flow":
         verb = " ".join(rest[:length])
         found = spec.verbs.get(verb)
         if found is not None:
-            flow = judge_spec(call.scan, found, call.program, rest[length:], call.stdin, call.source, verb)
+            if found.level is Risk.MEDIUM:
+                find_protected(call, [value for _, value in call.globals])
+            dry = any(name in spec.dry for name, _ in call.globals)
+            tail = rest[length:]
+            flow = judge_spec(
+                call.scan, found, call.program, tail, call.stdin, call.source, verb, cleared=dry
+            )
             if spec.handler and spec.handler not in RAW:
-                call.verb, call.operands = verb, rest[length:]
+                call.verb, call.operands = verb, tail
                 HANDLERS[spec.handler](call)
             return flow
     word = rest[0]
@@ -447,10 +472,8 @@ def judge_operands(call: Call) -> None:
                 pass
 
 
-def printed(call: Call) -> "Flow":
+def printed(call: Call) -> Flow:
     """Return what the program prints, by its rules."""
-    from bot.safety.flow import Flow
-
     reads_files = [
         word for word, role in zip(call.operands, spread(call.spec.roles), strict=False) if role == "read"
     ]

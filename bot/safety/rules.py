@@ -21,6 +21,7 @@ A file under `bot/safety/rules/` or an operator's `rules.d/` holds tables of the
     numbers = true              `-5` is an option
     asks = "-l *, show ..."     whole argument lists that are low whatever else is said: `*` is one word,
                                 `...` any number of words, neither of them an option
+    dry = "-n --dry-run"        with one of these the level of the program as such does not count
     least = 1                   fewer operands than this are high (it would read a program from its input)
     match = '''high  sort --compress-prog sh big'''     examples: level, command; tests check them
 
@@ -55,7 +56,7 @@ OUTPUTS = frozenset(["number", "name", "path", "pass", "network", "decoded", "an
 KEYS = frozenset(
     "level reason options values medium high low read write list operands handler output "
     "least match verbs verb "
-    "verb asks override verbless numbers before_verb".split()
+    "verb asks dry override verbless numbers before_verb".split()
 )
 SECTIONS = frozenset(["program", "paths", "environment", "network"])
 
@@ -90,6 +91,7 @@ class Spec:
     verbless: Risk
     numbers: bool
     asks: tuple[tuple[str, ...], ...] = ()
+    dry: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -347,6 +349,7 @@ def compile_table(table: Mapping[str, Any], rule: str, parent: Mapping[str, Any]
         deepest=max((verb.count(" ") + 1 for verb in verbs), default=0),
         verbless=read_level(table.get("verbless", "low" if level is Risk.LOW else "high"), rule),
         numbers=bool(table.get("numbers", False)),
+        dry=frozenset(str(table.get("dry", "") or (parent or {}).get("dry", "")).split()),
         asks=tuple(tuple(line.split()) for line in str(table.get("asks", "")).split(",") if line.strip()),
     )
 

@@ -58,6 +58,7 @@ class Scan(Reader):
         inner.hosts = self.hosts
         inner.written = self.written
         inner.read(command)
+        self.exact = self.exact and inner.exact
         return NOTHING
 
     # statements
@@ -341,6 +342,7 @@ class Scan(Reader):
             for values in self.value(target):
                 fields += values
         flow: Flow | None = None
+        self.exact = self.exact and all(is_literal(word) for word in fields)
         for word in fields:
             if operator in (">&", "<&") and re.fullmatch(r"\d+-?|-", word):
                 continue
@@ -365,6 +367,16 @@ class Scan(Reader):
         if is_literal(path) and verb in ("writes", "overwrites"):
             self.written.update(paths.canonical(path, self.folders))
         paths.judge_write(self, path, verb=verb)
+
+    def fetch_into(self, folder: str) -> None:
+        """Remember that what lies in a folder has come from elsewhere in this very command."""
+        self.written.update(spot.rstrip("/") + "/" for spot in paths.canonical(folder, self.folders))
+
+    def is_new(self, path: str) -> bool:
+        """Whether this command has just made the file, itself or by unpacking or cloning."""
+        return path in self.written or any(
+            path.startswith(folder) for folder in self.written if folder.endswith("/") and folder != "./"
+        )
 
     def here_string(self, node: "Node") -> Flow:
         text = ANY
@@ -474,14 +486,6 @@ class Scan(Reader):
 
 def redirect_targets(node: "Node") -> "list[Node]":
     return [child for child in node.children if child.is_named and child.type != "file_descriptor"]
-
-
-_SILENT = re.compile(r"(?::|true|false|echo -n|cat /dev/null|printf (?:''|\"\")|echo -n (?:''|\"\"))\Z")
-
-
-def is_silent(command: str) -> bool:
-    """Whether a command prints nothing, so that its output empties the file it goes to."""
-    return _SILENT.match(" ".join(command.split())) is not None
 
 
 _SILENT = re.compile(r"(?::|true|false|echo -n|cat /dev/null|printf (?:''|\"\")|echo -n (?:''|\"\"))\Z")

@@ -62,6 +62,7 @@ class Reader(ABC):
         self.looking_up: set[str] = set()
         self.function: str = ""
         self.looping = 0
+        self.exact = True  # whether every target of a redirection is known
         self.at = 0  # where the command being judged starts
         self.survey = tree.Survey()
         self.data = b""

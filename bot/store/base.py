@@ -213,6 +213,21 @@ class AuditEvent:
     detail: Mapping[str, object] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A message that shows something unfinished, and will be changed or taken away.
+
+    Attributes:
+        kind: `answer` for the text of a model while it is being written, `progress` for what runs.
+        message_id: None while it is not known to have arrived.
+    """
+
+    id: int
+    conversation: Conversation
+    kind: str
+    message_id: int | None = None
+
+
 class Inbox(Protocol):
     """Updates received: none is lost, none is handled twice."""
 
@@ -482,6 +497,32 @@ class Outbox(Protocol):
     async def outbox_size(self) -> int: ...
 
 
+class Previews(Protocol):
+    """Messages that show something unfinished; at most one of a kind stands open in a conversation.
+
+    An `answer` effect whose payload says `preview` is handed the open one when it is stored, to finish it by
+    an edit instead of being sent. Once a person speaks again, what stands open is forgotten and stays.
+    """
+
+    async def begin_preview(self, conversation: Conversation, kind: str) -> Preview:
+        """Return the one that stands open, or a new one: its message is about to be sent."""
+        ...
+
+    async def preview_sent(self, preview_id: int, message_id: int) -> None: ...
+
+    async def end_preview(self, preview_id: int) -> None:
+        """Forget one: its message never arrived, is gone, or is as it should stay."""
+        ...
+
+    async def open_previews(self, kind: str, conversation: Conversation | None = None) -> list[Preview]:
+        """Return those that stand open; of every conversation when None."""
+        ...
+
+    async def preview_of(self, effect_key: str) -> Preview | None:
+        """Return the one that an effect was handed."""
+        ...
+
+
 class Ledger(Protocol):
     """What was used and what was done; append-only."""
 
@@ -498,7 +539,9 @@ class Ledger(Protocol):
         ...
 
 
-class Store(Inbox, Transcripts, Approvals, SecondSteps, Grants, Reverts, Outbox, Ledger, Protocol):
+class Store(
+    Inbox, Transcripts, Approvals, SecondSteps, Grants, Reverts, Outbox, Previews, Ledger, Protocol
+):
     """Everything kept. `bot.store.sqlite` is the one backend today."""
 
     async def size(self) -> int:
@@ -518,6 +561,8 @@ __all__ = [
     "Lasting",
     "Ledger",
     "Outbox",
+    "Preview",
+    "Previews",
     "Revert",
     "Reverting",
     "Reverts",

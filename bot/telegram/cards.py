@@ -14,7 +14,7 @@ from bot.store.base import Approval, Lasting, Reverting, Status
 from bot.telegram.render import Rendered, utf16_len, visible
 from bot.texts import say
 
-MAX_COMMAND = 2500
+MAX_COMMAND = 2000
 MAX_REASONS = 6
 MAX_REASON = 120
 MAX_EXPLANATION = 300

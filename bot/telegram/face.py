@@ -3,11 +3,9 @@
 Messages wait in the lane of their conversation. Presses, `/stop` and the other commands never do.
 """
 
-import asyncio
 import json
 import logging
-import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +15,16 @@ from telegram.ext import Application, CallbackQueryHandler, MessageHandler, Type
 from bot import clock
 from bot.agent import Agent, Paused
 from bot.agent.lanes import Job, Lanes
-from bot.messages import Conversation, UserMessage
-from bot.store.base import Approval, Code, Effect, Grant, Lasting, Reverting, Status, Store, StoredUpdate
+from bot.agent.outcomes import Event
+from bot.messages import Conversation, UserMessage, current_turn
+from bot.store.base import Approval, Effect, Status, Store, StoredUpdate
 from bot.telegram import cards, inbound, outputs
-from bot.telegram.cards import GRANTS, LASTING, Press, Verb, read_press
+from bot.telegram.cards import Verb, read_press
 from bot.telegram.commands import COMMANDS
 from bot.telegram.commands import gate as gate_commands
 from bot.telegram.commands.row import Asked
+from bot.telegram.decisions import Decisions
+from bot.telegram.drafts import Streams
 from bot.telegram.people import People
 from bot.telegram.progress import Progress
 from bot.telegram.send_gate import SendGate
@@ -34,10 +35,6 @@ log = logging.getLogger(__name__)
 
 App = Application[Any, Any, Any, Any, Any, Any]
 MAX_LABEL = 60
-CODE_LASTS = 60.0
-"""Seconds in which the code of a second step is to be typed."""
-LASTS = {Lasting.TASK: 86_400.0, Lasting.MINUTES: 900.0, Lasting.ALWAYS: 30 * 86_400.0}
-"""Seconds after which a grant ends in any case."""
 
 
 class TelegramFace:
@@ -49,6 +46,7 @@ class TelegramFace:
         store: Store,
         lanes: Lanes,
         gate: SendGate,
+        streams: Streams,
         people: People,
         status: StatusPage,
         policy: Callable[[str, str], str],
@@ -71,9 +69,18 @@ class TelegramFace:
         self._agent = agent
         self._lanes = lanes
         self._gate = gate
+        self._streams = streams
         self.now = now
-        self._revert_after = revert_after
-        self._undoing: set[asyncio.Task[None]] = set()
+        self.decisions = Decisions(
+            agent=agent,
+            store=store,
+            answer=self._answer,
+            go_on=self._go_on,
+            expire=self.expire,
+            language=language,
+            revert_after=revert_after,
+            now=now,
+        )
         self._strangers: set[int] = set()
         self._asked_again: set[str] = set()
         app.add_handler(MessageHandler(filters.StatusUpdate.MIGRATE, self._on_migration))
@@ -109,7 +116,20 @@ class TelegramFace:
             await self.store.finish_update(update.update_id, f"failed: {context.error!r}")
 
     async def _on_other(self, update: Update, _: object) -> None:
+        if stopped := (update.api_kwargs or {}).get("stopped_message_generation"):
+            await self._on_stopped_draft(update.update_id, stopped)
         await self.store.finish_update(update.update_id)
+
+    async def _on_stopped_draft(self, update_id: int, stopped: Mapping[str, Any]) -> None:
+        """Telegram's own Stop on a draft: the app hides it, the turn is ours to end."""
+        chat_id, user_id = int(stopped["chat"]["id"]), int(stopped["from"]["id"])
+        if not self.people.may_talk(user_id, chat_id):
+            return
+        conversation = self._streams.drawn(
+            chat_id, stopped.get("message_thread_id"), int(stopped["draft_id"])
+        )
+        if conversation is not None:
+            await self.cut(conversation)
 
     async def _on_migration(self, update: Update, _: object) -> None:
         message = update.effective_message
@@ -145,7 +165,7 @@ class TelegramFace:
         user_id = message.from_user.id if message.from_user else None
         if not self.people.may_talk(user_id, message.chat_id) or user_id is None:
             await self._turn_away(update.update_id, message)
-        elif await self._types_code(update.update_id, message, user_id):
+        elif await self._takes_code(update.update_id, message, user_id):
             pass
         elif not inbound.is_for_us(message, self._bot.id, self._bot.username):
             await self.store.finish_update(update.update_id)
@@ -213,7 +233,7 @@ class TelegramFace:
                     case _ if (command := inbound.written_command(message)) and (
                         approval.tool == "run_in_terminal"
                     ):
-                        await self._change(approval, command, message, update_id)
+                        await self.decisions.change(approval, command, message, update_id)
                     case _:
                         await self._decide(approval, Status.DENIED, message, update_id, reason=text)
                 return True
@@ -231,46 +251,12 @@ class TelegramFace:
             await self._decide(approval, verdict, message, update_id)
         return True
 
-    async def _types_code(self, update_id: int, message: Message, user_id: int) -> bool:
-        """Deal with the code of a second step; return whether the message was meant as one."""
+    async def _takes_code(self, update_id: int, message: Message, user_id: int) -> bool:
+        """Deal with the code of a second step; also in a group where nobody named us."""
         digits = inbound.code_of(message, self._bot.username)
         if digits is None or not self.people.may_decide(user_id):
             return False
-        approval = await self.store.code_asked(user_id, message.chat_id)
-        if approval is None:
-            return False
-        code, at = approval.code, self.now()
-        key = "code_late"
-        if code and code.user_id == user_id and code.expires_at > at:
-            key = "code_wrong"
-            if secrets.compare_digest(code.digits, digits):
-                decided = await self.store.decide(
-                    approval.id,
-                    Status.APPROVED,
-                    at=at,
-                    by=user_id,
-                    name=code.user_name,
-                    update_id=update_id,
-                    code=digits,
-                    revert_after=self._revert_after if code.guarded else None,
-                )
-                if decided is not None:
-                    self._go_on(decided)
-                    return True
-                key = "code_late"
-        if code and code.user_id == user_id:
-            await self.store.void_code(approval.id, at=at, why=key.removeprefix("code_"), update_id=update_id)
-        await self._say(inbound.conversation_of(message), key, update_id)
-        return True
-
-    async def _change(self, approval: Approval, command: str, message: Message, update_id: int) -> None:
-        user = message.from_user
-        assert user is not None
-        changed = await self._agent.change(
-            approval, command, by=user.id, name=user.full_name, update_id=update_id
-        )
-        if changed is None:
-            await self._say(inbound.conversation_of(message), "change_late", update_id)
+        return await self.decisions.take_code(update_id, message, user_id, digits)
 
     async def _hear(self, update_id: int, message: Message, user_id: int, *, edited: bool = False) -> None:
         conversation = inbound.conversation_of(message)
@@ -338,14 +324,23 @@ class TelegramFace:
     async def _turn(
         self, conversation: Conversation, message: UserMessage | None, update_id: int | None
     ) -> None:
-        async with Progress(self._bot, self._gate, conversation) as progress:
+        async def asked_in() -> int | None:
+            return message.message_id if message else await self._asked_in(conversation)
+
+        async with (
+            Progress(self._bot, self._gate, conversation) as progress,
+            self._streams.open(conversation, asked_in) as stream,
+        ):
+
+            def watch(event: Event) -> None:
+                progress.watch(event)
+                stream.watch(event)
+
             try:
                 if message is None:
-                    outcome = await self._agent.advance(conversation, watch=progress.watch)
+                    outcome = await self._agent.advance(conversation, watch=watch)
                 else:
-                    outcome = await self._agent.hear(
-                        conversation, message, update_id=update_id, watch=progress.watch
-                    )
+                    outcome = await self._agent.hear(conversation, message, update_id=update_id, watch=watch)
             except Exception:
                 log.exception("a turn in %s failed", conversation)
                 await self._agent.stop(conversation, "failed_inside")
@@ -353,6 +348,11 @@ class TelegramFace:
                 return
         if isinstance(outcome, Paused):
             self._lanes.wake(conversation)
+
+    async def _asked_in(self, conversation: Conversation) -> int | None:
+        """Return the message that began the conversation's turn."""
+        turn = current_turn(await self.store.load(conversation))
+        return turn[0].message_id if turn and isinstance(turn[0], UserMessage) else None
 
     def _advance(self, conversation: Conversation) -> None:
         self._lanes.put(
@@ -365,12 +365,26 @@ class TelegramFace:
         Returns:
             Whether there was anything to end, and the labels of the dropped messages.
         """
+        written = self._streams.said(conversation)
         stopped, dropped = await self._lanes.interrupt(conversation)
         for job in (stopped, *dropped):
             if job is not None and job.update_id is not None:
                 await self.store.finish_update(job.update_id, "stopped by a person")
-        ended = await self._lanes.run_first(conversation, lambda: self._agent.stop(conversation))
+        ended = await self._lanes.run_first(
+            conversation, lambda: self._agent.stop(conversation, written=written)
+        )
         return stopped is not None or ended, [job.label for job in dropped if job.update_id is not None]
+
+    async def cut(self, conversation: Conversation) -> bool:
+        """End what runs in a conversation; what waits there comes next. Return whether anything ended."""
+        written = self._streams.said(conversation)
+        stopped = await self._lanes.cut(conversation)
+        if stopped is not None and stopped.update_id is not None:
+            await self.store.finish_update(stopped.update_id, "stopped by a person")
+        ended = await self._lanes.run_first(
+            conversation, lambda: self._agent.stop(conversation, written=written)
+        )
+        return stopped is not None or ended
 
     # ── questions ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -386,178 +400,10 @@ class TelegramFace:
             await self._toast(update.update_id, query, "toast_unknown")
         elif not self.people.may_decide(query.from_user.id):
             await self._toast(update.update_id, query, "toast_not_admin", alert=True)
+        elif press.verb is Verb.AGAIN:
+            await self._ask_again(update.update_id, query, press.approval_id)
         else:
-            await self._pressed(update.update_id, query, press)
-
-    async def _pressed(self, update_id: int, query: CallbackQuery, press: Press) -> None:
-        match press.verb:
-            case Verb.DENY_WHY:
-                await self._toast(update_id, query, "toast_reply_why", alert=True)
-            case Verb.CHANGE:
-                await self._toast(update_id, query, "toast_change", alert=True)
-            case Verb.AGAIN:
-                await self._ask_again(update_id, query, press.approval_id)
-            case Verb.MORE | Verb.BACK:
-                await self._show(update_id, query, press.approval_id, more=press.verb is Verb.MORE)
-            case Verb.KEEP | Verb.UNDO:
-                await self._settle(update_id, query, press)
-            case Verb.DENY:
-                await self._judge(update_id, query, press, Status.DENIED)
-            case _:
-                await self._approve(update_id, query, press)
-
-    async def _approve(self, update_id: int, query: CallbackQuery, press: Press) -> None:
-        """Approve by a press, or ask for the code without which a press is not enough."""
-        approval = await self.store.approval(press.approval_id)
-        guarded, lasting = press.verb is Verb.GUARDED, GRANTS.get(press.verb)
-        offered = approval is not None and (
-            (approval.undo or not guarded) and (approval.grant_key or lasting is None)
-        )
-        if approval is None or not offered:
-            await self._toast(update_id, query, "toast_unknown")
-        elif approval.status is Status.PENDING and approval.second_step:
-            await self._ask_code(update_id, query, approval, guarded)
-        else:
-            grant = self._grant(approval, lasting, query) if lasting else None
-            reason = say(self.language, LASTING[lasting]) if lasting else ""
-            revert_after = self._revert_after if guarded else None
-            await self._judge(
-                update_id, query, press, Status.APPROVED, reason, grant=grant, revert_after=revert_after
-            )
-
-    def _grant(self, approval: Approval, lasting: Lasting, query: CallbackQuery) -> Grant:
-        assert approval.asker_id is not None
-        return Grant(
-            id=secrets.token_urlsafe(9),
-            lasting=lasting,
-            conversation=approval.conversation,
-            user_id=approval.asker_id,
-            key=approval.grant_key,
-            command=approval.command,
-            cwd=approval.cwd,
-            rule="\n".join(cards.grant_rule(approval, self.language)),
-            given_by=query.from_user.id,
-            given_name=query.from_user.full_name,
-            created_at=self.now(),
-            expires_at=self.now() + LASTS[lasting],
-        )
-
-    async def _ask_code(
-        self, update_id: int, query: CallbackQuery, approval: Approval, guarded: bool
-    ) -> None:
-        user, at = query.from_user, self.now()
-        digits = f"{secrets.randbelow(10_000):04}"
-        code = Code(user.id, user.full_name, digits, at + CODE_LASTS, guarded)
-        await self._know_card(query, approval)
-        where = query.message.chat.id if query.message else user.id
-        asked = await self.store.ask_code(approval.id, code, chat_id=where, at=at, update_id=update_id)
-        if asked is not None:
-            await self._answer(query, say(self.language, "toast_code"))
-            return
-        now = await self.store.approval(approval.id)
-        if now and now.status is Status.PENDING and now.code:
-            said = say(self.language, "toast_code_taken", name=now.code.user_name)
-            await self._answer(query, said, alert=True)
-            return
-        await self._decided_before(update_id, query, approval.id)
-
-    async def _judge(
-        self,
-        update_id: int,
-        query: CallbackQuery,
-        press: Press,
-        status: Status,
-        reason: str = "",
-        *,
-        grant: Grant | None = None,
-        revert_after: float | None = None,
-    ) -> None:
-        user = query.from_user
-        decided = await self.store.decide(
-            press.approval_id,
-            status,
-            at=self.now(),
-            by=user.id,
-            name=user.full_name,
-            reason=reason,
-            update_id=update_id,
-            grant=grant,
-            revert_after=revert_after,
-        )
-        if decided is None:
-            await self._decided_before(update_id, query, press.approval_id)
-            return
-        self._go_on(decided)
-        await self._answer(query, say(self.language, f"toast_{decided.status}"))
-
-    async def _decided_before(self, update_id: int, query: CallbackQuery, approval_id: str) -> None:
-        """Say what had become of a question that a press could not decide."""
-        await self.expire()
-        known = await self.store.approval(approval_id)
-        if known is None:
-            await self._answer(query, say(self.language, "toast_unknown"))
-            return
-        said = say(self.language, f"status_{known.status}")
-        await self._answer(query, say(self.language, "toast_decided", status=said), alert=True)
-        # The pressed card may be a copy that missed the decision.
-        await self._know_card(query, known)
-        key = f"card_update:{known.id}:pressed:{update_id}"
-        await self.store.enqueue([Effect(key, known.conversation, "card_update", {"approval_id": known.id})])
-
-    async def _know_card(self, query: CallbackQuery, approval: Approval) -> None:
-        """Remember a copy of a card, so that it changes with the others."""
-        if query.message:
-            here = (query.message.chat.id, query.message.message_id)
-            if here not in approval.cards:
-                await self.store.card_sent(approval.id, *here)
-
-    async def _show(self, update_id: int, query: CallbackQuery, approval_id: str, *, more: bool) -> None:
-        """Let one card show the grants that may be given, or what it showed before."""
-        approval = await self.store.approval(approval_id)
-        if approval is None or not query.message:
-            await self._toast(update_id, query, "toast_unknown")
-            return
-        await self._know_card(query, approval)
-        card = [query.message.chat.id, query.message.message_id]
-        payload = {"approval_id": approval.id, "card": card, "more": more}
-        effect = Effect(
-            f"card_update:{approval.id}:{update_id}", approval.conversation, "card_update", payload
-        )
-        await self.store.enqueue([effect], update_id=update_id)
-        await self._answer(query, "")
-
-    async def _settle(self, update_id: int, query: CallbackQuery, press: Press) -> None:
-        """Keep what ran guarded, or undo it before its time."""
-        approval, user = await self.store.approval(press.approval_id), query.from_user
-        if approval is None or approval.revert is None:
-            await self._toast(update_id, query, "toast_unknown")
-        elif press.verb is Verb.UNDO and approval.revert.state is Reverting.ARMED:
-            self._undo(approval, by=user.id, name=user.full_name)
-            await self._toast(update_id, query, "toast_undoing")
-        elif press.verb is Verb.KEEP and await self.store.settle_revert(
-            approval.id, Reverting.KEPT, at=self.now(), by=user.id, name=user.full_name, update_id=update_id
-        ):
-            await self._answer(query, say(self.language, "toast_kept"))
-        else:
-            await self._toast(update_id, query, "toast_settled", alert=True)
-
-    def _undo(self, approval: Approval, *, by: int | None = None, name: str = "") -> None:
-        """Undo what ran guarded; beside everything else, for the way back in must not wait."""
-
-        async def undo() -> None:
-            try:
-                await self._agent.undo(approval, by=by, name=name)
-            except Exception:
-                log.exception("the undoing of question %s failed", approval.id)
-
-        task = asyncio.create_task(undo(), name=f"undo {approval.id}")
-        self._undoing.add(task)
-        task.add_done_callback(self._undoing.discard)
-
-    async def close(self, timeout: float) -> None:
-        """Give what is being undone so many seconds to end."""
-        if self._undoing:
-            await asyncio.wait(set(self._undoing), timeout=timeout)
+            await self.decisions.press(update.update_id, query, press)
 
     async def _decide(
         self, approval: Approval, status: Status, message: Message, update_id: int, reason: str = ""
@@ -630,7 +476,7 @@ class TelegramFace:
             self._go_on(approval)
         await self.store.void_old_codes(self.now())
         for approval in await self.store.due_reverts(self.now()):
-            self._undo(approval)
+            self.decisions.undo(approval)
 
     async def deny_undeliverable(self, approval_id: str) -> None:
         """Nobody can see the card, so nobody can say yes."""

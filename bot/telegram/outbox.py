@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-import httpx
 from telegram import (
     Bot,
     InlineKeyboardButton,
@@ -25,14 +24,15 @@ from telegram import (
     LinkPreviewOptions,
     Message,
     MessageEntity,
-    ReplyParameters,
 )
-from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, NetworkError, TelegramError
+from telegram.error import BadRequest, ChatMigrated, Forbidden, NetworkError, TelegramError
 
 from bot.messages import Conversation
-from bot.store.base import Approval, Reverting, Status, Store, StoredEffect
+from bot.store.base import Approval, Effect, Reverting, Status, Store, StoredEffect
 from bot.telegram import cards, outputs
+from bot.telegram.fate import fate, is_formatting
 from bot.telegram.render import Rendered, as_document, plain, render
+from bot.telegram.reply import reply
 from bot.telegram.send_gate import Priority, SendGate
 from bot.texts import say
 
@@ -56,11 +56,17 @@ class Send(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One message of an effect."""
+    """One message of an effect; `rendered` and `buttons` are what an edit would need, None for a file."""
 
     chat_id: int
     priority: Priority
     send: Send
+    rendered: Rendered | None = None
+    buttons: InlineKeyboardMarkup | None = None
+
+
+async def nothing_to_settle(conversation: Conversation) -> None:
+    """Nothing is ever shown of an answer being written."""
 
 
 class Outbox:
@@ -71,6 +77,7 @@ class Outbox:
         undeliverable: Told of a card that can't be shown to anybody, by its approval id.
         migrated: Told that a chat has a new id, before the effect is sent there.
         card_shown: Told of a card that has just appeared, by the conversation of its question.
+        settle: Ends what is shown of an answer being written there, before anything takes its place.
         revert_after: Seconds after which what ran guarded is undone; for cards to say so.
         sandbox: What cards say of it, see `bot.telegram.cards.card`.
     """
@@ -86,6 +93,7 @@ class Outbox:
         undeliverable: Callable[[str], Awaitable[None]],
         migrated: Callable[[int, int], Awaitable[None]],
         card_shown: Callable[[Conversation], None],
+        settle: Callable[[Conversation], Awaitable[None]] = nothing_to_settle,
         sandbox: str = "",
         revert_after: float = cards.REVERT_AFTER,
     ) -> None:
@@ -97,6 +105,7 @@ class Outbox:
         self._undeliverable = undeliverable
         self._migrated = migrated
         self._card_shown = card_shown
+        self._settle = settle
         self._revert_after = revert_after
         self._sandbox = sandbox
         self._woken = asyncio.Event()
@@ -178,6 +187,8 @@ class Outbox:
             return
         if effect.kind == "card":
             approval = await self._store.approval(str(effect.payload["approval_id"]))
+            if approval and approval.conversation == effect.conversation:
+                await self._settle(effect.conversation)  # or a draft would come back below the card
             if approval is None or not (shows_buttons(approval) or stored.sent):
                 await self._store.give_up(stored.id, "decided before it was shown")
                 return
@@ -188,7 +199,12 @@ class Outbox:
         unsure, resent = stored.unsure, stored.resent
         for index in range(len(stored.sent), len(parts)):
             last = index == len(parts) - 1
-            message_id = await self._send(stored, parts[index], unsure=unsure, resent=resent)
+            message_id = None
+            if index == 0 and effect.payload.get("preview"):
+                message_id, maybe_shown = await self._finish_preview(effect, parts[0])
+                unsure = unsure or maybe_shown
+            if message_id is None:
+                message_id = await self._send(stored, parts[index], unsure=unsure, resent=resent)
             unsure = resent = False
             writes = [self._store.part_sent(stored.id, message_id, last=last)]
             if last and effect.kind == "card" and message_id:
@@ -197,6 +213,62 @@ class Outbox:
             await asyncio.gather(*writes)
         if effect.kind == "card":
             await self._catch_up(str(effect.payload["approval_id"]))
+
+    async def _finish_preview(self, effect: Effect, part: Part) -> tuple[int | None, bool]:
+        """Make the message in which an answer was shown while it was written its first message.
+
+        An edit may repeat, so a kill in the middle leaves nothing twice.
+
+        Returns:
+            The message's id, None when the part must be sent; and whether some of it may be in the chat.
+        """
+        where = effect.conversation
+        await self._settle(where)
+        preview = await self._store.preview_of(effect.key)
+        if preview is None:
+            return None, False
+        if preview.message_id is None or part.rendered is None:
+            return None, preview.message_id is None
+        if not await self._rewrite(where.chat_id, preview.message_id, part.rendered, part.buttons):
+            await self._store.end_preview(preview.id)
+            return None, False
+        return preview.message_id, False
+
+    async def _rewrite(
+        self, chat_id: int, message_id: int, rendered: Rendered, buttons: InlineKeyboardMarkup | None
+    ) -> bool:
+        """Give a message its last text; return whether it is there to be given one."""
+        tries, bare = 0, False
+        while True:
+
+            async def edit(bare: bool = bare) -> object:
+                return await self._bot.edit_message_text(
+                    rendered.text,
+                    chat_id=chat_id,
+                    message_id=message_id,
+                    entities=() if bare else rendered.entities,
+                    reply_markup=buttons,
+                    link_preview_options=NO_PREVIEW,
+                )
+
+            try:
+                await self._gate.run(chat_id, Priority.ANSWER, edit)
+            except BadRequest as exc:
+                if "not modified" in str(exc):
+                    return True
+                if bare or not is_formatting(exc):
+                    log.warning("what was shown of an answer can't be edited, sending it: %s", exc)
+                    return False
+                bare = True
+            except (ChatMigrated, Forbidden):
+                raise
+            except TelegramError as exc:
+                pause = RETRY_PAUSES[min(tries, len(RETRY_PAUSES) - 1)]
+                log.warning("telegram can't be reached to finish an answer, next try in %g s: %s", pause, exc)
+                await asyncio.sleep(pause)
+                tries += 1
+            else:
+                return True
 
     async def _send(self, stored: StoredEffect, part: Part, *, unsure: bool, resent: bool) -> int:
         """Send one part; return its message id, 0 when only its arrival is known."""
@@ -407,7 +479,7 @@ class Outbox:
                 link_preview_options=NO_PREVIEW,
             )
 
-        return Part(where.chat_id, priority, send)
+        return Part(where.chat_id, priority, send, rendered, buttons)
 
     def _file(
         self,
@@ -468,31 +540,7 @@ def take_next(queue: deque[StoredEffect]) -> StoredEffect:
     return queue.popleft()
 
 
-def reply(where: Conversation, message_id: object) -> ReplyParameters | None:
-    """In groups an answer says whose message it answers; alone with the bot that is plain."""
-    if where.chat_id >= 0 or not isinstance(message_id, int):
-        return None
-    return ReplyParameters(message_id, allow_sending_without_reply=True)
-
-
 def marked(rendered: Rendered, mark: str) -> Rendered:
     """Put a line before a message; its entities move along. `ROOM` was left for it."""
     moved = MessageEntity.shift_entities(f"{mark}\n", rendered.entities)
     return Rendered(f"{mark}\n{rendered.text}", tuple(moved))
-
-
-def fate(exc: TelegramError) -> str:
-    """Return what became of a request that got no answer: `not sent`, `sent` or `unknown`."""
-    if isinstance(exc, InvalidToken):
-        return "not sent"  # the poller will say so, and end the process
-    match exc.__cause__:
-        case httpx.ConnectError() | httpx.ConnectTimeout() | httpx.PoolTimeout():
-            return "not sent"
-        case httpx.ReadTimeout():
-            return "sent"
-    return "unknown"
-
-
-def is_formatting(exc: BadRequest) -> bool:
-    """Whether a 400 is about entities, so that the same text without them would pass."""
-    return "entit" in str(exc).lower()

@@ -27,7 +27,13 @@ from bot.telegram.send_gate import retry_after
 
 log = logging.getLogger(__name__)
 
-ALLOWED_UPDATES = ("message", "edited_message", "callback_query", "my_chat_member")
+ALLOWED_UPDATES = (
+    "message",
+    "edited_message",
+    "callback_query",
+    "my_chat_member",
+    "stopped_message_generation",  # Bot API 10.3; python-telegram-bot has no type for it
+)
 LIMIT = 100
 PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 

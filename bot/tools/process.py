@@ -12,7 +12,6 @@ import os
 import re
 import shlex
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
@@ -362,8 +361,11 @@ def _prelude(command: str, note: Path | None) -> str:
 
 def _make_note(folder: Path, mark: str, owner: tuple[int, int] | None) -> Path | None:
     """Make the file for the folder, its owner's whatever the command's umask; None on a full disk."""
-    # Another user gets into no folder of ours.
-    path = Path(tempfile.gettempdir() if owner else folder, f".cwd-{mark}")
+    if owner:
+        import tempfile
+
+        folder = Path(tempfile.gettempdir())  # another user gets into no folder of ours
+    path = folder / f".cwd-{mark}"
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except OSError:

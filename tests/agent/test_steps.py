@@ -61,10 +61,8 @@ async def test_calls_that_act_run_in_the_order_asked(house: Build) -> None:
     await here.hear("note")
 
     assert here.notes == ["a", "b", "c"]
-    assert [type(e) for e in here.events if not isinstance(e, ToolOutput)][:6] == [
-        ToolStarted,
-        ToolFinished,
-    ] * 3
+    began_and_ended = [type(e) for e in here.events if isinstance(e, ToolStarted | ToolFinished)]
+    assert began_and_ended == [ToolStarted, ToolFinished] * 3
 
 
 async def test_what_a_call_wrote_can_be_read_by_the_next_of_the_same_reply(house: Build) -> None:
@@ -332,6 +330,17 @@ async def test_where_nobody_can_be_asked_the_answer_is_no(house: Build) -> None:
     assert here.notes == []
 
 
+async def test_a_question_that_nobody_could_see_is_denied_in_nobodys_name(house: Build) -> None:
+    here = await house(then(call("publish", text="x")))
+    [approval] = await here.ask()
+    await here.store.decide(approval.id, Status.DENIED, at=here.clock(), reason="it could not be shown")
+
+    await here.advance()
+
+    assert "nobody can be asked here" in told(here.model.requests[1])[0]
+    assert "said no" not in told(here.model.requests[1])[0]
+
+
 async def test_a_question_that_goes_elsewhere_is_announced_here(house: Build) -> None:
     here = await house(then(call("publish", text="x")), ask_where=lambda conversation, asker: (ADMIN_CHAT,))
 
@@ -416,6 +425,20 @@ async def test_a_risky_command_after_a_change_of_folder_is_asked_about_there_and
     assert approval.cwd == str(here.work / "sub")
     assert [r.exit_code for r in await here.results()] == [0, 0]
     assert (here.work / "old").exists()
+
+
+async def test_a_folder_that_is_gone_is_left(house: Build) -> None:
+    here = await house([*then(shell("mkdir sub; cd sub", "medium")), *then(shell("ls")), *then(shell("pwd"))])
+    await here.hear("go there")
+    (here.work / "sub").rmdir()
+    await here.hear("look")
+
+    await here.hear("where are you?")
+
+    assert [r.text for r in await here.results()][1:] == [
+        f"not run: the folder '{here.work}/sub' is gone; the next call runs in {here.work}",
+        f"{here.work}\n",
+    ]
 
 
 async def test_the_folder_is_kept_over_turns_and_restarts(house: Build) -> None:

@@ -256,6 +256,25 @@ async def test_a_question_of_someone_who_may_not_decide_goes_to_the_admin(tmp_pa
         assert "It came to" not in here.alice.screen().text
 
 
+async def test_of_two_admins_the_first_press_counts_and_both_cards_say_so(tmp_path: Path) -> None:
+    async with town(tmp_path, puppet, ADMIN_IDS="7,9") as here:
+        carol = here.emulator.person(9, "Carol", started=True)
+        here.bob.send(RISKY)
+        alices = await here.alice.chat.expect("rm -rf ./old")
+        carols = await carol.chat.expect("rm -rf ./old")
+        approve = alices.find_button("Approve")
+        assert approve is not None
+
+        await carol.press("Deny", carols).answered()
+        await here.alice.chat.until(lambda screen: "Denied by Carol" in screen.text)
+        toast = await here.alice.press_stale(approve, alices).answered()
+        await here.bob.chat.expect("It came to an error.")
+
+        assert "Already decided: denied" in toast.text
+        assert labels(alices) == labels(carols) == []
+        assert ran(here) == []
+
+
 async def test_a_member_may_withdraw_what_he_asked_for(tmp_path: Path) -> None:
     async with town(tmp_path, puppet) as here:
         here.bob.send(RISKY)

@@ -10,7 +10,9 @@ import httpx
 from bot.demo.model_server import KEY, ModelServer, Reply, Script, serve_model
 from bot.llm.anthropic import Anthropic
 from bot.llm.base import LLMClient, LLMResponse, Prompt, TextDelta
+from bot.llm.connect import connect as connect_row
 from bot.llm.openai_chat import OpenAIChat
+from bot.llm.table import find, load_providers
 from bot.llm.text_tools import TextTools
 from bot.messages import (
     AssistantMessage,
@@ -22,8 +24,10 @@ from bot.messages import (
     UserMessage,
 )
 
-NATIVE = ["openai", "anthropic"]
-ALL = [*NATIVE, "openai as text", "anthropic as text"]
+NATIVE = ["openai", "anthropic", "responses", "gemini", "ollama", "bedrock"]
+ALL = [*NATIVE, "openai as text", "anthropic as text", "stackspot as text"]
+ROWS = {"responses": "xai"}
+"""The row of the table that stands for a wire format, where none has its name."""
 
 SHELL = ToolDefinition(
     "run_in_terminal",
@@ -108,11 +112,27 @@ def connect(
         client = OpenAIChat(
             http, provider="openai", base_url=f"{url}/v1", key=key, model=model, max_tokens=max_tokens
         )
-    else:
+    elif kind.startswith("anthropic"):
         client = Anthropic(
             http, provider="anthropic", base_url=url, key=key, model=model, max_tokens=max_tokens
         )
+    else:
+        wire = kind.removesuffix(" as text")
+        name = ROWS.get(wire, wire)
+        row, _ = find(f"{name}:{model}", environ := environ_for(url, key=key))
+        client = connect_row(replace(row, max_tokens=max_tokens), model, key, environ, http)
     return TextTools(client) if "as text" in kind else client
+
+
+def environ_for(url: str, *, key: str = KEY) -> dict[str, str]:
+    """Return settings that lead every provider to the scripted server."""
+    environ = {"STACKSPOT_CLIENT_ID": "client-id", "STACKSPOT_REALM": "acme", "BEDROCK_REGION": "eu-north-1",
+               "COPILOT_ENABLED": "1", "STACKSPOT_TOKEN_URL": f"{url}/acme/oidc/oauth/token"}  # fmt: skip
+    for row in load_providers().values():
+        path = {"anthropic": "", "bedrock": "", "stackspot": "", "ollama": "", "gemini": "/v1beta"}
+        environ[row.url_name] = url + path.get(row.api, "/v1")
+        environ[row.key_names[0]] = key
+    return environ
 
 
 @dataclass(frozen=True, slots=True)

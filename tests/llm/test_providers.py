@@ -4,13 +4,14 @@ from pathlib import Path
 import pytest
 
 from bot.demo.model_server import ModelServer, Reply, Traits, serve_model
-from bot.errors import ConfigError
+from bot.errors import ConfigError, LLMError
 from bot.llm import build_client, open_http, provider_problems
 from bot.llm.base import LLMClient
 from bot.llm.ids import MISTRAL
-from bot.llm.providers import load_providers
+from bot.llm.providers import load_providers, provider_secrets, window_of
+from bot.llm.table import WINDOW, find
 from bot.messages import Notice, Usage
-from tests.llm.samples import asking, hear, one_step
+from tests.llm.samples import asking, environ_for, hear, one_step
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,16 @@ from tests.llm.samples import asking, hear, one_step
         (["openai:gpt"], {}, ["OPENAI_API_KEY"]),
         (["openai:gpt"], {"OPENAI_API_KEY": "  "}, ["OPENAI_API_KEY"]),
         (["openai:gpt"], {"OPENAI_API_KEY": "kéy"}, ["OPENAI_API_KEY"]),
+        (["gemini:g"], {}, ["GEMINI_API_KEY", "GOOGLEAI_API_KEY", "GOOGLE_API_KEY"]),
+        (["github-models:gpt"], {"GITHUB_TOKEN": "x" * 20}, ["LLM_MODEL", "retired", "2026-07-30"]),
+        (["copilot:gpt"], {"GITHUB_COPILOT_TOKEN": "t"}, ["COPILOT_ENABLED", "terms"]),
+        (["copilot:gpt"], {"COPILOT_ENABLED": "no", "GITHUB_COPILOT_TOKEN": "t"}, ["COPILOT_ENABLED"]),
+        (["anthropic:c"], {"ANTHROPIC_OAUTH_TOKEN": "t"}, ["ANTHROPIC_API_KEY", "subscription", "terms"]),
+        (["anthropic:c"], {"ANTHROPIC_API_KEY": "sk-ant-oat01-x"}, ["subscription"]),
+        (["bedrock:m"], {"AWS_BEARER_TOKEN_BEDROCK": "t"}, ["BEDROCK_REGION"]),
+        (["ollama:m"], {"OLLAMA_NUM_CTX": "lots"}, ["OLLAMA_NUM_CTX", "'lots'"]),
+        (["stackspot:a"], {"CLIENT_ID": "c", "CLIENT_KEY": "k"}, ["STACKSPOT_REALM"]),
+        (["stackspot:a"], {"CLIENT_KEY": "k", "STACKSPOT_REALM": "r"}, ["STACKSPOT_CLIENT_ID"]),
         (["custom:x"], {}, ["CUSTOM_BASE_URL"]),
         (["custom:x"], {"CUSTOM_BASE_URL": "localhost:80"}, ["CUSTOM_BASE_URL", "http"]),
         (["ollama:x", "acme:y"], {}, ["LLM_FALLBACKS", "'acme'"]),
@@ -42,6 +53,11 @@ def test_a_problem_names_the_setting_to_fix(
         (["openai:gpt", "anthropic:claude"], {"OPENAI_API_KEY": "a", "ANTHROPIC_API_KEY": "b"}),
         (["ollama:qwen3:8b"], {}),
         (["custom:any/model"], {"CUSTOM_BASE_URL": "https://example.com/v1"}),
+        (["gemini:g"], {"GOOGLE_API_KEY": "k"}),
+        (["copilot:gpt"], {"COPILOT_ENABLED": "1", "GITHUB_COPILOT_TOKEN": "t"}),
+        (["bedrock:m"], {"AWS_REGION": "eu-north-1", "AWS_BEARER_TOKEN_BEDROCK": "t"}),
+        (["bedrock:m"], {"AWS_REGION": "eu-north-1"}),
+        (["stackspot:a"], {"CLIENT_ID": "c", "CLIENT_KEY": "k", "STACKSPOT_REALM": "r"}),
     ],
 )
 def test_a_model_that_can_be_asked_has_no_problem(models: list[str], environ: Mapping[str, str]) -> None:
@@ -75,14 +91,13 @@ async def test_a_client_is_not_built_on_problems() -> None:
             build_client(["openai:gpt"], {}, http)
 
 
-SETTINGS = ["custom:scripted", "anthropic:scripted", "openai:scripted", "deepseek:scripted", "groq:scripted",
-            "openrouter:scripted", "ollama:scripted"]  # fmt: skip
-
-
-def environ_for(url: str, *, key: str = "test-key") -> dict[str, str]:
-    names = [name.upper() for name in load_providers()]
-    urls = {f"{name}_BASE_URL": url if name == "ANTHROPIC" else f"{url}/v1" for name in names}
-    return {**urls, **{f"{name}_API_KEY": key for name in names}}
+SETTINGS = [
+    "openai:scripted", "openai:gpt-5.4-scripted", "anthropic:scripted", "zai:scripted-auto",
+    "minimax:scripted", "moonshot:scripted-strict", "openrouter:scripted", "gemini:scripted",
+    "gemini:gemini-2.5-scripted", "xai:scripted", "copilot:scripted", "ollama:scripted",
+    "stackspot:scripted", "bedrock:scripted-plain", "bedrock:anthropic.claude-scripted-v1:0",
+    "deepseek:scripted-strict", "groq:scripted", "custom:scripted",
+]  # fmt: skip
 
 
 async def built(server: ModelServer, models: list[str], *, turns: int = 1, **options: object) -> LLMClient:
@@ -100,7 +115,110 @@ async def test_every_row_talks_to_a_server_of_its_shape(model: str) -> None:
     await built(server, [model])
 
     assert server.refusals == []
-    assert server.requests[0].tools
+    assert server.requests[0].tools or model.startswith("stackspot")
+
+
+@pytest.mark.parametrize("model", SETTINGS)
+async def test_every_row_takes_a_history_with_calls_and_no_tools(model: str) -> None:
+    """Requirement N4, where `none` is not accepted too."""
+    server = ModelServer(lambda request: Reply("Hi."))
+
+    async with serve_model(server) as url, open_http() as http:
+        await hear(build_client([model], environ_for(url), http), asking(*one_step(), tools=()))
+
+    assert server.refusals == []
+
+
+async def test_every_row_is_known_to_this_test() -> None:
+    tested = {*(name.partition(":")[0] for name in SETTINGS), "mistral", "github-models"}
+
+    assert tested == {name for name, row in load_providers().items() if not row.offline}
+
+
+@pytest.mark.parametrize(
+    ("model", "shape"),
+    [
+        ("openai:scripted", "openai"),
+        ("openai:gpt-5.4-scripted", "responses"),
+        ("xai:scripted", "responses"),
+        ("gemini:scripted", "gemini"),
+        ("ollama:scripted", "ollama"),
+        ("minimax:scripted", "openai"),
+    ],
+)
+async def test_reasoning_models_of_openai_and_xai_are_asked_through_responses(model: str, shape: str) -> None:
+    """Requirement N15."""
+    server = ModelServer(lambda request: Reply("Hi."))
+
+    await built(server, [model])
+
+    assert [request.shape for request in server.requests] == [shape]
+
+
+async def test_minimax_speaks_both_shapes_with_tools_in_each() -> None:
+    """Requirement N13."""
+    server = ModelServer(lambda request: Reply("Hi."))
+
+    async with serve_model(server) as url, open_http() as http:
+        urls = {"MINIMAX_API_COMPAT": "anthropic", "MINIMAX_BASE_URL": f"{url}/anthropic"}
+        await hear(build_client(["minimax:scripted"], {**environ_for(url), **urls}, http))
+
+    [asked] = server.requests
+    assert (asked.shape, bool(asked.tools)) == ("anthropic", True)
+
+
+async def test_zai_thinking_is_preserved_by_the_models_that_can() -> None:
+    row, _ = find("zai:glm-4.7", {})
+
+    assert row.extra["thinking"] == {"type": "enabled", "clear_thinking": False}
+    assert not find("zai:glm-4.5-air", {})[0].extra
+
+
+async def test_an_ollama_server_is_told_how_much_context_to_keep() -> None:
+    server = ModelServer(lambda request: Reply("Hi."))
+
+    async with serve_model(server) as url, open_http() as http:
+        environ = {"OLLAMA_BASE_URL": f"{url}/v1", "OLLAMA_NUM_CTX": "8192", "OLLAMA_API_KEY": "test-key"}
+        await hear(build_client(["ollama:scripted"], environ, http))
+
+    assert server.requests[0].body["options"]["num_ctx"] == 8192
+    assert window_of(["ollama:scripted"], environ) == 8192
+
+
+@pytest.mark.parametrize(
+    ("spec", "window"),
+    [
+        ("anthropic:claude-haiku-4-5", 200_000),
+        ("anthropic:claude-sonnet-5-5", 1_000_000),
+        ("openai:gpt-5.4-mini", 1_050_000),
+        ("custom:anything", WINDOW),
+    ],
+)
+def test_a_window_is_that_of_the_model(spec: str, window: int) -> None:
+    assert window_of([spec], {}) == window
+
+
+def test_every_key_is_a_secret_whatever_its_name_looks_like() -> None:
+    """Requirement N16."""
+    environ = {
+        "AWS_BEARER_TOKEN_BEDROCK": "bedrock-token",
+        "CLIENT_KEY": "stackspot-key",
+        "HOME": "/home/somebody",
+    }
+
+    assert provider_secrets(environ) == {"bedrock-token", "stackspot-key"}
+
+
+async def test_models_behind_one_key_rest_together_when_it_is_refused() -> None:
+    """Requirement F5."""
+    server = ModelServer(lambda request: Reply("Hi."), key="another")
+
+    async with serve_model(server) as url, open_http() as http:
+        client = build_client(["custom:scripted", "custom:scripted-2"], environ_for(url), http)
+        with pytest.raises(LLMError, match=r"custom:scripted-2: resting"):
+            await hear(client)
+
+    assert len(server.refusals) == 1
 
 
 async def test_mistral_gets_its_own_ids_and_order() -> None:
@@ -113,10 +231,6 @@ async def test_mistral_gets_its_own_ids_and_order() -> None:
 
     assert server.refusals == []
     assert "stream_options" not in server.requests[0].body
-
-
-async def test_every_row_is_known_to_this_test() -> None:
-    assert {*(name.partition(":")[0] for name in SETTINGS), "mistral"} == set(load_providers())
 
 
 @pytest.mark.parametrize(("mode", "native"), [("auto", True), ("native", True), ("text", False)])

@@ -57,6 +57,8 @@ def test_a_fully_literal_command_says_so() -> None:
     assert classify("ls -la /srv").literal
     assert not classify("ls $X").literal
     assert not classify("ls *.py").literal
+    assert not classify("ls > $X").literal
+    assert not classify("bash -c 'ls > $X'").literal
 
 
 def test_hosts_are_reported_for_the_log() -> None:

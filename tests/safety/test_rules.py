@@ -33,6 +33,25 @@ def test_every_table_compiles_and_its_handler_exists(path: Path) -> None:
         assert not spec.handler or spec.handler in HANDLERS
 
 
+@pytest.mark.parametrize(
+    ("command", "risk"),
+    [
+        ("apt-get -s dist-upgrade", Risk.LOW),
+        ("apt-get dist-upgrade -s", Risk.LOW),
+        ("apt-get dist-upgrade", Risk.HIGH),
+        ("kubectl apply -f x.yml --dry-run=client", Risk.LOW),
+        ("kubectl apply -f x.yml --dry-run=none", Risk.HIGH),
+        ("chage -l deploy", Risk.LOW),
+        ("chage -l deploy extra", Risk.HIGH),
+        ('chage -l "$X"', Risk.HIGH),
+        ("reboot --help", Risk.LOW),
+        ("sudo reboot --help", Risk.HIGH),
+    ],
+)
+def test_a_question_to_a_dangerous_program_is_no_danger(command: str, risk: Risk) -> None:
+    assert classify(command).risk is risk
+
+
 def test_no_program_has_two_tables() -> None:
     programs, _ = merge((path.name, read_rules(path)) for path in FILES)
 

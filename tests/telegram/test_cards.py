@@ -1,13 +1,14 @@
 """How a question looks, and what its buttons say (A5; §5)."""
 
 import string
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.store.base import Approval, Status
+from bot.store.base import Approval, Code, Revert, Reverting, Status
 from bot.telegram.cards import (
     MAX_COMMAND,
     Press,
@@ -262,3 +263,111 @@ def test_what_is_cut_fits_and_says_so(text: str, units: int) -> None:
 
     assert utf16_len(kept) <= units
     assert kept == text or (kept.endswith("…") and text.startswith(kept[:-1]))
+
+
+# ── grants, second steps, undoings ─────────────────────────────────────────────────────────────────────
+
+GRANTABLE: dict[str, Any] = {"grant_key": "k", "grant_files": ("/srv/deploy.sh",)}
+
+
+def test_grants_are_offered_only_behind_more_with_the_exact_rule() -> None:
+    approval = question(**GRANTABLE)
+
+    text, keyboard = card(approval, "en", more=True)
+
+    assert "A grant covers" not in shown(approval)
+    assert "covers exactly this command in /srv, when Alice asks here" in text.text
+    assert "when one of these changes: /srv/deploy.sh" in text.text
+    assert keyboard is not None
+    assert [row[0].text for row in keyboard.inline_keyboard] == [
+        "this task",
+        "15 minutes",
+        "always, this exact command",
+        "Back",
+    ]
+
+
+def test_what_may_not_be_granted_has_no_more() -> None:
+    assert "More…" not in sum(labels(question()), [])
+    assert card(question(), "en", more=True) == card(question(), "en")
+
+
+def test_a_decided_card_shows_no_grants_whatever_was_pressed() -> None:
+    approval = question(status=Status.DENIED, **GRANTABLE, **DECIDED)
+
+    assert card(approval, "en", more=True) == card(approval, "en")
+
+
+def test_a_code_is_shown_while_it_is_asked_and_only_then() -> None:
+    code = Code(7, "Alice", "0042", 1_700_000_060.0)
+    approval = question(second_step="restarts the machine", code=code)
+
+    assert "Alice: to run it, write 0042 here" in shown(approval)
+    assert "0042" not in shown(question(second_step="restarts the machine"))
+    assert "Approving takes a code too: restarts the machine" in shown(
+        question(second_step="restarts the machine")
+    )
+    assert "0042" not in shown(question(status=Status.APPROVED, code=code, **DECIDED))
+
+
+def test_a_known_undoing_can_be_asked_for() -> None:
+    approval = question(undo="ufw disable")
+    keyboard = card(approval, "en", revert_after=120)[1]
+
+    assert "Can be undone by: ufw disable" in shown(approval)
+    assert keyboard is not None
+    assert keyboard.inline_keyboard[-1][0].text == "Run, undo in 2 min unless kept"
+
+
+@pytest.mark.parametrize(
+    ("state", "line", "buttons"),
+    [
+        (Reverting.WAITING, "To be undone 5 min after it begins", []),
+        (Reverting.ARMED, "unless you keep it", [["Keep it", "Undo now"]]),
+        (Reverting.KEPT, "Kept by Alice", []),
+        (Reverting.DISARMED, "Not undone: the command failed", []),
+        (Reverting.UNDOING, "Being undone", []),
+        (Reverting.UNDONE, "Undone: exit 0", []),
+    ],
+)
+def test_the_card_says_how_the_undoing_stands(state: Reverting, line: str, buttons: list[list[str]]) -> None:
+    revert = Revert(state, 300, 1_700_000_300.0, "Alice", "exit 0")
+    approval = question(status=Status.APPROVED, undo="ufw disable", revert=revert, **DECIDED)
+
+    assert line in shown(approval)
+    assert labels(approval) == buttons
+
+
+def test_a_persons_command_is_marked_as_the_persons() -> None:
+    assert "Bob's own words, not the model's" in shown(question(changed_by="Bob", replaces="c1"))
+
+
+@pytest.mark.parametrize("more", [False, True])
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("state", [None, *Reverting])
+def test_the_fullest_card_with_everything_still_fits(
+    language: str, more: bool, state: Reverting | None
+) -> None:
+    long = "w" * 5000
+    approval = question(
+        command=long,
+        reasons=(long,) * 9,
+        explanation=long,
+        cwd=long,
+        asker_name=long,
+        tool="run_in_terminal",
+        changed_by=long,
+        second_step=long,
+        undo=long,
+        grant_key="k",
+        grant_files=(long,) * 3,
+        outcome=long,
+        code=Code(7, long, "0042", 1_700_000_060.0),
+        revert=Revert(state, 300, 1_700_000_300.0, long, long) if state else None,
+    )
+    if state:
+        approval = replace(approval, status=Status.APPROVED, reason=long, **DECIDED)
+
+    rendered = marked(card(approval, language, "strict", more=more)[0], say(language, "maybe_repeat"))
+
+    assert utf16_len(rendered.text) <= 4096

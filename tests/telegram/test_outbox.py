@@ -15,7 +15,7 @@ from bot.demo import Emulator, Person, close, hang, refuse, serve, slow
 from bot.messages import Conversation
 from bot.store.base import Effect, Status
 from bot.store.sqlite import SqliteStore
-from bot.telegram.outbox import fate
+from bot.telegram.fate import fate
 from tests.telegram.conftest import HERE, Office, OpenOffice, bot_on, card_of, question, saying, settle
 
 BOB = Conversation(8)

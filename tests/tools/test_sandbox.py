@@ -147,11 +147,25 @@ async def test_whole_outputs_may_be_read_and_not_written(run: Run, places: Place
     assert whole.read_text() == "all of it\n"
 
 
-@read_only
-async def test_disks_are_not_seen(run: Run) -> None:
-    finished = await run("for d in /dev/*; do [ -b $d ] && head -c1 $d; done; echo $(</dev/null)fine")
+@at_every_level
+async def test_writing_where_the_bots_state_is_fails_and_does_not_vanish(run: Run, places: Places) -> None:
+    finished = await run(f"touch {places.state_dir}/mine")
 
-    assert finished.output.startswith("fine\n")
+    assert finished.status == 1
+
+
+@read_only
+async def test_no_device_is_seen_but_the_harmless(run: Run) -> None:
+    disk = Path("/dev", f"kai-{unique_seconds()}")
+    try:
+        disk.write_text("secret")  # like one of root's disks: readable by whoever is root
+    except PermissionError:
+        pytest.skip("only root puts something into /dev")
+
+    finished = await run(f"cat {disk}; head -c 3 /dev/zero | wc -c")
+    disk.unlink()
+
+    assert finished.output.startswith("3\n")
 
 
 @at_every_level
@@ -280,7 +294,7 @@ async def test_background_children_outlive_the_shell_and_are_known(run: Run) -> 
 
 
 @at_every_level
-async def test_a_delegated_cgroup_holds_what_is_confined(sandbox: Sandbox) -> None:
+async def test_a_delegated_cgroup_holds_all_that_is_confined(sandbox: Sandbox) -> None:
     mount = Path("/sys/fs/cgroup/unified")
     cgroup = (mount if mount.is_dir() else mount.parent) / f"kai-sandbox-{os.getpid()}"
     try:
@@ -289,14 +303,18 @@ async def test_a_delegated_cgroup_holds_what_is_confined(sandbox: Sandbox) -> No
         pytest.skip("no writable cgroup v2 here")
     commands = Commands(scrub(os.environ), cgroup=cgroup, sandbox=sandbox)
     places, seconds = sandbox.places, unique_seconds()
+    command = f"setsid -f sleep {seconds}; sleep {seconds}"
 
-    try:
-        command = f"env -i bash -c 'ulimit -R 5; setsid -f sleep {seconds} >/dev/null 2>&1'; sleep {seconds}"
-        finished = await commands.run(command, cwd=places.work_dir, timeout=0.4, file=places.outputs / "o")
-    finally:
-        cgroup.rmdir()
+    running_it = asyncio.ensure_future(
+        commands.run(command, cwd=places.work_dir, timeout=1, file=places.outputs / "o")
+    )
+    assert await eventually(lambda: len(running(f"sleep\0{seconds}")) == 2)
+    inside = {int(pid) for one in cgroup.glob("*/cgroup.procs") for pid in one.read_text().split()}
+    seen = running(seconds)
+    await running_it
+    cgroup.rmdir()
 
-    assert finished.timed_out
+    assert set(seen) <= inside
     assert running(seconds) == []
 
 

@@ -38,6 +38,7 @@ def tar(call: Call) -> Flow:
         if "network" in call.stdin.taints:
             call.high("unpacks files fetched from the network")
         call.write((folder or ".") + "/x")
+        call.scan.fetch_into(folder or ".")
         call.medium("unpacks an archive")
         return Flow("pipe")
     if call.has("-c", "--create", "-r", "--append", "-u", "--update", "-A", "--catenate", "--concatenate"):

@@ -167,6 +167,13 @@ def install(call: Call) -> Flow:
 
 @handles("go")
 def go(call: Call) -> Flow:
+    for name, value in call.options:
+        if (
+            name in ("-ldflags", "-gcflags", "-asmflags")
+            and value
+            and re.search(r"extld|toolexec|linkmode", value)
+        ):
+            call.high("runs another program", value)
     for word in call.operands:
         if "@" in word and call.verb in ("run", "install", "get"):
             call.medium("fetches code from the network", word)
@@ -288,6 +295,8 @@ def build(call: Call) -> Flow:
     for word in call.operands:
         if re.match(r"(?:SHELL|MAKEFLAGS|CC|CXX|LD|AR|.*SHELLFLAGS|PATH)[:+?]?=", word) or is_unknown(word):
             call.high("changes which code runs later", word)
+        elif "$" in word or "`" in word:
+            call.high("runs code given as text", word)
         elif _TASKS.match(word):
             call.high("runs a task that reaches beyond the project", word)
     return Flow("pipe")
@@ -298,7 +307,7 @@ def compiler(call: Call) -> Flow:
     if call.args in (["--version"], ["-version"], ["-v"], ["-V"], ["-dumpversion"]):
         call.cleared = True
         return Flow("pipe")
-    output = call.value("-o")
+    output = call.value("-o", "-d")
     if output is not None:
         call.write(output)
     for word in call.operands:

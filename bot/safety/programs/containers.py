@@ -6,7 +6,7 @@ from bot.messages import Risk
 from bot.safety import paths
 from bot.safety.flow import NOTHING, Flow
 from bot.safety.judge import Call, handles
-from bot.safety.words import NAME, is_literal, is_unknown, show
+from bot.safety.words import ANY, NAME, is_literal, is_unknown, show
 
 
 @handles("docker-run")
@@ -101,7 +101,10 @@ def execute(call: Call) -> Flow:
 def list_containers(call: Call) -> Flow:
     if call.has("-q", "--quiet"):
         return Flow("pipe", line=NAME)
-    return Flow("pipe")
+    if call.has("--format"):
+        template = call.value("--format") or ""
+        return Flow("pipe", line=NAME if re.fullmatch(r"\{\{\.(?:Names|ID|Name)\}\}", template) else ANY)
+    return Flow("pipe", line=NAME + " " + ANY)
 
 
 @handles("docker-copy")
@@ -156,7 +159,9 @@ def get(call: Call) -> Flow:
                 call.find(Risk.HIGH, "reads secrets of the cluster", word)
             else:
                 call.high("reads secrets of the cluster", word)
-    return Flow("pipe", line=NAME if output == "name" else "\x00")
+    if output == "name" or re.fullmatch(r"jsonpath=\{\.items\[[0-9*]\]\.metadata\.name\}", output):
+        return Flow("pipe", line=NAME)
+    return Flow("pipe", line=ANY if output not in ("", "wide") else NAME + " " + ANY)
 
 
 @handles("kubectl-exec")

@@ -45,7 +45,12 @@ def copy(call: Call) -> Flow:
     for source in operands:
         if call.program == "ln":
             # A link makes its target reachable under another name.
-            call.read(source)
+            call.read_tree(source)
+            if any(
+                re.match(r"(?:/(?:etc|root|home|proc|run|dev|var/lib)|~)(?:/|\Z)", spot)
+                for spot in paths.canonical(source, call.scan.folders)
+            ):
+                call.high("gives a file of the system another name", source)
         elif call.program == "mv":
             call.write(source, "moves")
             call.read(source)

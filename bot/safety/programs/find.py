@@ -95,7 +95,7 @@ def find(call: Call) -> Flow:
     names = [name for name in names if name]
     line = PATH
     if names and named and not negated and all(is_literal(name) and "[" not in name for name in names):
-        lines = [found_by(name) for name in names]
+        lines = [found_by(name, start) for name in names for start in starts]
         line = max(lines, key=lambda found: paths.may_be_credential(found, call.scan.rules))
     hunted = [name for name in names if _KEY_NAMES.match(name)]
     if (
@@ -110,7 +110,9 @@ def find(call: Call) -> Flow:
             continue
         if not any("{}" in word for word in inner) and inner[0] not in ("echo", "printf", "true"):
             call.medium("runs a program for every file it finds")
-        spots = [line] if line is not PATH else [start.rstrip("/") + "/" + PATH for start in starts]
+        spots = [line]
+        if line == PATH:
+            spots = [*starts, *(start.rstrip("/") + "/" + PATH for start in starts)]
         for spot in spots:
             call.run([word.replace("{}", spot) for word in inner], NOTHING)
         if action in ("-execdir", "-okdir") and "/" in inner[0] and not inner[0].startswith("/"):
@@ -120,10 +122,10 @@ def find(call: Call) -> Flow:
     return Flow("pipe", line=line if all(not is_unknown(start) for start in starts) else PATH)
 
 
-def found_by(name: str) -> str:
-    """Return what a lister prints for files of this name, as a word with holes."""
+def found_by(name: str, start: str = ".") -> str:
+    """Return what a lister prints for files of this name below a folder, as a word with holes."""
     tail = name.rpartition("/")[2]
-    return "./" + PATH + ("" if tail.startswith("*") else "/") + re.sub(r"[*?]+", PATH, tail)
+    return start.rstrip("/") + "/" + PATH + re.sub(r"[*?]+", PATH, tail)
 
 
 @handles("fd")

@@ -67,8 +67,12 @@ def fetch(call: Call) -> Flow:
 def clone(call: Call) -> Flow:
     for word in call.operands[:1]:
         judge_remote(call, word)
-    for word in call.operands[1:]:
-        call.write(word + "/x" if not word.endswith("/") else word + "x")
+    folder = (
+        call.operands[1:2] or [re.sub(r"(?:\.git)?/*\Z", "", "".join(call.operands[:1])).rpartition("/")[2]]
+    )[0]
+    if folder:
+        call.write(folder.rstrip("/") + "/x")
+        call.scan.fetch_into(folder)
     for name, value in call.options:
         if name in ("-c", "--config") and value:
             call.high("changes git's helpers (pager, hooks, ssh command)", value)
@@ -249,6 +253,8 @@ def revision(call: Call) -> Flow:
         path = word.partition(":")[2]
         if path and call.verb == "cat-file":
             call.read(path)
+        elif call.verb in ("blame", "annotate") and is_literal(word):
+            call.read(word)
     globs = [word for word in call.operands if "*" in word and is_literal(word)]
     if call.verb == "ls-files" and len(globs) == 1 == len(call.operands):
         return Flow("pipe", line=found_by(globs[0]))
@@ -258,15 +264,20 @@ def revision(call: Call) -> Flow:
 @handles("git-show")
 def show_file(call: Call) -> Flow:
     """`git show REV:PATH` prints a file as it was."""
+    shows = call.verb in ("show", "diff", "stash show") or call.has("-p", "-u", "--patch")
     for word in call.operands:
         path = word.partition(":")[2]
         if path and is_literal(path):
             call.read(path)
+        elif shows and is_literal(word):
+            call.read(word)
     return Flow("pipe", line=PATH if call.has("--name-only") else ANY, taints=frozenset(["data"]))
 
 
 @handles("git-grep")
 def grep(call: Call) -> Flow:
+    for word in call.operands[1:]:
+        call.read(word)
     return Flow("pipe", taints=frozenset(["data"]))
 
 

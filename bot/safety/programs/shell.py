@@ -194,7 +194,7 @@ def xargs(call: Call) -> Flow:
     return call.run([*rest, *added], NOTHING)
 
 
-_SHELL_FLAG = re.compile(r"-[eufxvilrsnkmpt]*c?[eufxvil]*")
+_SHELL_FLAG = re.compile(r"-[eufxvilrsnkmpt]*[co]?[eufxvil]*")
 
 
 @handles("shell", raw=True)
@@ -207,9 +207,8 @@ def shell(call: Call) -> Flow:
             continue
         if word in ("--version", "--help"):
             return NOTHING
-        if word in ("-o", "+o", "-O", "+O"):
-            if words.pop(0) if words else "" not in ("pipefail", "errexit", "nounset", "xtrace"):
-                pass
+        if word in ("-o", "+o") and words and words[0] in _SET_NAMES:
+            words.pop(0)
             continue
         if not _SHELL_FLAG.fullmatch(word):
             call.high("a shell option that is not understood", word)
@@ -218,7 +217,9 @@ def shell(call: Call) -> Flow:
         only_check = only_check or ("n" in word and "c" not in word)
         if "s" in word:
             call.high("runs code given as text")
-        if re.fullmatch(r"-[eufxvlrkmpti]*o", word):
+        if re.fullmatch(r"-[eufxv]+o", word):
+            if words[:1] and words[0] not in _SET_NAMES:
+                call.high("changes how the shell reads what follows")
             words = words[1:]
     if words and words[0] in ("-", "--"):
         words.pop(0)
@@ -259,7 +260,7 @@ def run_script(call: Call, path: str) -> None:
         call.high("runs code fetched from the network", path)
         return
     for spot in paths.canonical(path, scan.folders):
-        written = spot in scan.written
+        written = scan.is_new(spot)
         spot = paths.in_workspace(spot, scan.start)
         if written:
             call.high("runs a file that this command has just written", path)
@@ -352,7 +353,7 @@ def source(call: Call) -> Flow:
         call.clear()
         return NOTHING
     if re.fullmatch(r"(?:\./)?\.?(?:venv|env|virtualenv)/bin/activate", path) and not any(
-        spot in scan.written for spot in paths.canonical(path, scan.folders)
+        scan.is_new(spot) for spot in paths.canonical(path, scan.folders)
     ):
         call.clear()
         call.medium("runs code from the project in this shell", path)
@@ -408,6 +409,13 @@ def limits(call: Call) -> Flow:
         if not word.startswith("-"):
             call.medium("changes a limit of this shell")
     return Flow("pipe", line=NUM)
+
+
+@handles("umask")
+def mask(call: Call) -> Flow:
+    for word in call.operands:
+        call.medium("changes who may use new files", word)
+    return NOTHING
 
 
 @handles("exit", raw=True)

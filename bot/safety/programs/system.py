@@ -292,6 +292,8 @@ def ps(call: Call) -> Flow:
         re.fullmatch(r"(?:pid|ppid|rss|vsz|pcpu|pmem|nlwp|uid)=?", value) for value in options
     ):
         return Flow("pipe", line=NUM, safe=True)
+    if not options and call.args[:1] and call.args[0] in ("aux", "auxw", "auxww", "-ef", "-aux", "-eF"):
+        return Flow("pipe", line=f"{NAME} {NUM} {ANY}")
     return Flow("pipe")
 
 

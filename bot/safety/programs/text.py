@@ -3,6 +3,7 @@
 import re
 
 from bot.messages import Risk
+from bot.safety import paths
 from bot.safety.flow import Flow
 from bot.safety.judge import Call, handles, parse_options
 from bot.safety.words import ANY, GLOB, NAME, NUM, PATH, SPLIT, STAR, is_literal, is_unknown
@@ -358,6 +359,9 @@ _HUNTING = re.compile(
 )
 
 
+_KEY_LIKE = re.compile(r"(?i)env|key|secret|passw|pem|cred|token|rsa|ssh|wallet|shadow|\\?\.\Z|\A\^\\?\.")
+
+
 @handles("grep")
 def grep(call: Call) -> Flow:
     """grep, rg, ag: a pattern, then paths; recursive ones read whole trees."""
@@ -386,6 +390,8 @@ def grep(call: Call) -> Flow:
             call.read(path)
     if recursive and not operands and call.stdin.kind == "none":
         call.read_tree(".")
+    if recursive and not listing and any(pattern in ("", ".", ".*", "^", "$") for pattern in patterns):
+        call.high("reads every file of a folder")
     if recursive and not listing and any(_HUNTING.search(pattern) for pattern in patterns):
         if any("PRIVATE KEY" in pattern or "AKIA" in pattern for pattern in patterns):
             call.high("searches for keys")
@@ -400,18 +406,20 @@ def grep(call: Call) -> Flow:
     if operands or recursive:
         return Flow("pipe", taints=frozenset(["data"]))
     line = call.stdin.line
-    return Flow(
-        "pipe", line=line if not is_literal(line) else ANY, taints=call.stdin.taints, safe=call.stdin.safe
-    )
+    if is_literal(line) or any(_KEY_LIKE.search(pattern) for pattern in patterns):
+        line = ANY  # what is picked out may well be a key
+    return Flow("pipe", line=line, taints=call.stdin.taints, safe=call.stdin.safe)
 
 
 @handles("ls")
 def ls(call: Call) -> Flow:
     operands = call.operands
-    long = call.has("-l", "-g", "-o", "-n")
+    long = call.has("-l", "-g", "-o", "-n", "-a", "-A", "--all", "--almost-all")
     if long or len(operands) > 1 or call.has("-R", "--recursive"):
         return Flow("pipe", line=ANY if long else PATH)
-    if operands and any(char in operands[0] for char in GLOB):
+    if operands and (
+        any(char in operands[0] for char in GLOB) or paths.is_credential(operands[0], call.scan.rules)
+    ):
         return Flow("pipe", line=operands[0])
     return Flow("pipe", line=NAME if not operands else PATH)
 
@@ -467,7 +475,7 @@ def pwd(call: Call) -> Flow:
 
 
 def field(line: str, delimiter: str | None, number: int) -> str:
-    """Return what the field of a line is known to be: only when all before it is known well enough to count."""
+    """Return what is known of a field: something only when all before it is known well enough to count."""
     pieces = line.split(delimiter)
     if 0 < number <= len(pieces) and not any(is_unknown(piece) for piece in pieces[:number]):
         return pieces[number - 1]

@@ -362,9 +362,23 @@ def m0004_moves(db: sqlite3.Connection) -> None:
     db.execute("CREATE TABLE moves (old_id INTEGER PRIMARY KEY, new_id INTEGER NOT NULL) WITHOUT ROWID")
 
 
+def m0005_previews(db: sqlite3.Connection) -> None:
+    """Messages that show something unfinished; `effect_key` is empty while one stands open."""
+    db.execute(
+        "CREATE TABLE previews (id INTEGER PRIMARY KEY, chat_id INTEGER NOT NULL, thread_id INTEGER NOT NULL,"
+        " kind TEXT NOT NULL CHECK (kind IN ('answer', 'progress')), message_id INTEGER,"
+        " effect_key TEXT NOT NULL DEFAULT '')"
+    )
+    db.execute(
+        "CREATE UNIQUE INDEX previews_one_open ON previews (chat_id, thread_id, kind) WHERE effect_key = ''"
+    )
+    db.execute("CREATE INDEX previews_effect ON previews (effect_key) WHERE effect_key <> ''")
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m0001_messages_approvals_outbox,
     m0002_transfers_posts,
     m0003_grants_codes_reverts,
     m0004_moves,
+    m0005_previews,
 )

@@ -8,6 +8,7 @@ from bot.store.base import Effect, StoredEffect
 from bot.store.codec import from_key, key, storable, to_json
 from bot.store.sqlite.inbox import finish
 from bot.store.sqlite.part import Part
+from bot.store.sqlite.previews import hand_over
 
 EffectRow = tuple[str, int, int, str, str, float]
 
@@ -92,3 +93,6 @@ def insert_effects(db: sqlite3.Connection, rows: Sequence[EffectRow]) -> None:
             " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING",
             rows,
         )
+    for name, chat_id, thread_id, kind, payload, _ in rows:
+        if kind == "answer" and json.loads(payload).get("preview"):
+            hand_over(db, name, chat_id, thread_id)

@@ -13,6 +13,7 @@ from bot.store.sqlite.inbox import finish
 from bot.store.sqlite.ledger import event_rows, insert_events
 from bot.store.sqlite.outbox import effect_rows, insert_effects
 from bot.store.sqlite.part import Part
+from bot.store.sqlite.previews import forget_previews
 
 WINDOW = 400
 """Messages that `load` gives at most, when they hold a whole turn: more than any model is shown."""
@@ -67,6 +68,7 @@ class SqliteTranscripts(Part):
         def job(db: sqlite3.Connection) -> None:
             if begins:
                 end_task(db, conversation, at)
+                forget_previews(db, conversation)
             if message_rows or cwd is not None:
                 _know(db, row, cwd is not None)
             db.executemany(
@@ -139,6 +141,7 @@ class SqliteTranscripts(Part):
             db.execute("INSERT OR REPLACE INTO moves (old_id, new_id) VALUES (:old, :new)", chats)
             # Message ids begin anew in the new chat: an old card's is somebody else's there.
             db.execute("DELETE FROM cards WHERE chat_id = :old", chats)
+            db.execute("DELETE FROM previews WHERE chat_id = :old", chats)
             db.execute("UPDATE outbox SET chat_id = :new WHERE chat_id = :old AND done_at IS NULL", chats)
 
         await self._db.write(job)

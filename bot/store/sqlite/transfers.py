@@ -83,7 +83,7 @@ class SqliteTransfers(Part):
                 return None
             db.execute(
                 "UPDATE transfers SET state = 'signed', raw = ?, tx_hash = ?, nonce = ?, valid_until = ?,"
-                " signed_at = ? WHERE call_id = ? AND state = 'planned'",
+                " signed_at = ? WHERE call_id = ?",
                 (raw, tx_hash, nonce, valid_until, at, call_id),
             )
             return _get(db, call_id)

@@ -29,7 +29,8 @@ log = logging.getLogger(__name__)
 
 
 async def start(face: "TelegramFace", asked: Asked) -> str:
-    return say(face.language, "greeting", commands=help_text(face, asked.user_id))
+    model = say(face.language, "greeting_model", model=face.status.model)
+    return f"{say(face.language, 'greeting', commands=help_text(face, asked.user_id))}\n\n{model}"
 
 
 async def show_help(face: "TelegramFace", asked: Asked) -> str:

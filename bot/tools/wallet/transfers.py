@@ -153,14 +153,12 @@ class Wallet:
             raise ToolError("not_executed", "nobody was shown what this would do; nothing was signed")
         # A stop in the middle would leave signed bytes unsent, and the person believing it was stopped.
         paying = asyncio.create_task(self._pay(plan, asked))
+        paying.add_done_callback(self._paid)
         try:
-            transfer = await asyncio.shield(paying)
-        except asyncio.CancelledError:
-            paying.add_done_callback(_seen)
-            raise
+            transfer = await self._receipt(await asyncio.shield(paying))
         finally:
             self._changed.set()
-        return self._result(await self._receipt(transfer))
+        return self._result(transfer)
 
     async def watch(self, tell: Tell) -> None:
         """See every signed transfer to its end and tell of it; runs until cancelled.
@@ -294,6 +292,12 @@ class Wallet:
             if transfer.state is not TransferState.SIGNED:
                 return transfer
             return await self._broadcast(transfer, first=first)
+
+    def _paid(self, paying: "asyncio.Task[Transfer]") -> None:
+        self._changed.set()
+        if not paying.cancelled() and (error := paying.exception()):
+            # Looked at here too: the call that asked for it may have been cancelled.
+            log.info("a transfer was not made: %s", error)
 
     async def _sign(self, plan: Transfer, asked: Asked) -> Transfer:
         """Look once more whether what was shown still holds, then sign and store."""
@@ -462,8 +466,3 @@ def _same(plan: Transfer, same: str) -> bool:
 
 def _times(count: int) -> str:
     return {0: "never", 1: "once"}.get(count, f"{count} times")
-
-
-def _seen(task: "asyncio.Task[Transfer]") -> None:
-    if not task.cancelled() and (error := task.exception()):
-        log.warning("a transfer whose call was cancelled failed: %s", error)

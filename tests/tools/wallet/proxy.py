@@ -41,6 +41,18 @@ class Proxy:
         self.on[method] = held
         return waiting
 
+    def pause(self, method: str) -> threading.Event:
+        """Let a method wait until `released`, then go on as usual; return "it is waiting"."""
+        waiting = threading.Event()
+
+        def held(params: list[Any], ask: Pass) -> Answer:
+            waiting.set()
+            self.released.wait(30)
+            return ask()
+
+        self.on[method] = held
+        return waiting
+
     def hold_answer(self, method: str) -> threading.Event:
         """The same, but the real node is asked first: only its answer is lost."""
         waiting = threading.Event()

@@ -125,22 +125,32 @@ async def test_two_chats_at_once_get_a_nonce_each(town: Town, anvil: Anvil) -> N
     assert (await anvil.balance(FRIEND), await anvil.balance(STRANGER)) == (ETH // 10, ETH // 5)
 
 
-async def test_an_earlier_transfer_that_no_block_has_keeps_its_nonce(town: Town, anvil: Anvil) -> None:
+async def test_a_node_that_lags_gives_no_nonce_away_twice(tmp_path: Path, anvil: Anvil, proxy: Proxy) -> None:
     await anvil.ask("evm_setAutomine", False)
-    await town.show(paying())
-    first = asyncio.create_task(town.run(paying()))
-    await town.reaches(paying(), TransferState.SENT)
-    # The node forgets it, so that it would give its nonce away again.
-    await anvil.ask("anvil_dropTransaction", (await town.row(paying())).tx_hash)
-
-    await town.show(paying(STRANGER, call_id="c2"))
-    second = asyncio.create_task(town.run(paying(STRANGER, call_id="c2")))
-    await town.reaches(paying(call_id="c2"), TransferState.SENT)
-    while not (first.done() and second.done()):
+    proxy.on["eth_getTransactionCount"] = lambda params, ask: {"result": "0x0"}
+    async with open_town(tmp_path, settings_of(proxy.url), wait=0.1) as town:
+        await town.pay(paying())
+        await town.pay(paying(STRANGER, call_id="c2"))
         await anvil.ask("evm_mine")
-        await asyncio.sleep(0.02)
 
     assert (await anvil.balance(FRIEND), await anvil.balance(STRANGER)) == (ETH // 10, ETH // 10)
+
+
+async def test_what_a_node_forgot_is_sent_again_as_it_was(tmp_path: Path, anvil: Anvil) -> None:
+    await anvil.ask("evm_setAutomine", False)
+    async with open_town(tmp_path, settings_of(anvil.url), wait=0.1) as town:
+        await town.pay(paying())
+        row = await town.row(paying())
+        await anvil.ask("anvil_dropTransaction", row.tx_hash)
+        async with watching(town):
+            for _ in range(200):
+                if await anvil.ask("eth_getTransactionByHash", row.tx_hash):
+                    break
+                await asyncio.sleep(0.01)
+            await anvil.ask("evm_mine")
+            assert await soon(lambda: town.told != [])
+
+    assert (town.told[0][0].raw, await anvil.balance(FRIEND)) == (row.raw, ETH // 10)
 
 
 async def test_a_receipt_that_is_late_is_pending_and_told_later(tmp_path: Path, anvil: Anvil) -> None:
@@ -158,7 +168,9 @@ async def test_a_receipt_that_is_late_is_pending_and_told_later(tmp_path: Path, 
         [(told, text)] = town.told
         assert (told.call_id, told.conversation, told.state) == ("c1", row.conversation, TransferState.MINED)
         assert text.startswith("✅ paid: 0.1 ETH")
-        await asyncio.sleep(0.1)
+
+        async with watching(town):
+            await asyncio.sleep(0.1)
         assert len(town.told) == 1
 
 
@@ -188,6 +200,25 @@ async def test_a_stop_after_the_signature_still_sends_and_tells(watched: Town, a
         await running
 
     assert await soon(lambda: watched.told != [])
+    assert await anvil.balance(FRIEND) == ETH // 10
+
+
+async def test_a_stop_before_the_signature_is_kept_leaves_nothing_half_done(
+    tmp_path: Path, anvil: Anvil, proxy: Proxy
+) -> None:
+    async with open_town(tmp_path, settings_of(proxy.url)) as town:
+        await town.show(paying())
+        waiting = proxy.pause("eth_getTransactionCount")
+        running = asyncio.create_task(town.run(paying()))
+        assert await asyncio.to_thread(waiting.wait, 5)
+
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        proxy.released.set()
+
+        # Nobody watches: the call itself saw to it.
+        await town.reaches(paying(), TransferState.SENT, TransferState.MINED)
     assert await anvil.balance(FRIEND) == ETH // 10
 
 
@@ -240,6 +271,42 @@ class TestDryRun:
         assert again.fingerprint != shown.fingerprint
         assert again.warnings == ("the recipient is a contract, not somebody's wallet",)
         assert await anvil.nonce(RICH) == 0
+
+    async def test_fees_that_move_a_little_change_nothing(self, town: Town, anvil: Anvil) -> None:
+        shown = await town.show(paying())
+        block = await anvil.ask("eth_getBlockByNumber", "latest", False)
+        await anvil.ask("anvil_setNextBlockBaseFeePerGas", hex(int(block["baseFeePerGas"], 16) * 12 // 10))
+        await anvil.ask("evm_mine")
+
+        again = await town.show(paying())
+
+        assert again.fingerprint == shown.fingerprint
+        assert not (await town.run(paying())).is_error
+
+    async def test_fees_that_rise_between_the_last_look_and_the_signature(
+        self, tmp_path: Path, anvil: Anvil, proxy: Proxy
+    ) -> None:
+        looks = iter([False, False, True])
+
+        def block(params: list[Any], ask: Pass) -> Any:
+            answer = ask()
+            if next(looks):
+                answer["result"]["baseFeePerGas"] = hex(900 * 10**9)
+            return {"result": answer["result"]}
+
+        proxy.on["eth_getBlockByNumber"] = block
+        async with open_town(tmp_path, settings_of(proxy.url)) as town:
+            outcome = await town.pay(paying())
+
+            assert (outcome.code, "fees rose" in outcome.text) == ("EINVAL", True)
+            assert (await town.row(paying())).raw is None
+
+    async def test_a_wallet_with_code_of_its_own_is_still_a_wallet(self, town: Town, anvil: Anvil) -> None:
+        await anvil.ask("anvil_setCode", FRIEND, "0xef0100" + OTHER[2:])
+
+        details = await town.show(paying())
+
+        assert details.warnings == ()
 
     async def test_fees_above_those_shown_change_the_card_and_sign_nothing(
         self, town: Town, anvil: Anvil
@@ -424,6 +491,15 @@ class TestToken:
         with pytest.raises(ToolError, match="the dry run fails: reverted: TST: recipient is barred"):
             await town.show(paying(amount="1", token=contract))
 
+    async def test_a_token_that_only_says_no_is_seen_too(
+        self, town: Town, anvil: Anvil, contract: str
+    ) -> None:
+        # By the size of the question: decimals() is 6, balanceOf() is plenty, transfer() is false.
+        await anvil.ask("anvil_setCode", contract, "0x3660441415366004141560281b6006170260005260206000f3")
+
+        with pytest.raises(ToolError, match="the token refuses the transfer"):
+            await town.show(paying(amount="1", token=contract))
+
     async def test_a_revert_in_the_block_is_not_paid(self, town: Town, anvil: Anvil, contract: str) -> None:
         await anvil.ask("evm_setAutomine", False)
         outcome = await town.pay(paying(amount="1", token=contract))
@@ -541,10 +617,16 @@ class TestNodes:
             outcome = await town.pay(paying())
             with pytest.raises(ToolError, match="must be cleared up first") as busy:
                 await town.show(paying(STRANGER, call_id="c2"))
-            del proxy.on["eth_sendRawTransaction"]
+            proxy.on["eth_sendRawTransaction"] = says(-32000, "the pool is full")
             async with watching(town):
+                count = len(proxy.sent)
+                assert await soon(lambda: len(proxy.sent) > count + 1)
+                # It may have been heard the first time, so that a refusal now proves nothing.
+                refused = await town.row(paying())
+                del proxy.on["eth_sendRawTransaction"]
                 assert await soon(lambda: town.told != [])
 
+        assert refused.state is TransferState.UNKNOWN
         assert (outcome.code, "Do not send it again" in outcome.text) == ("UnknownError", True)
         assert busy.value.code == "EBUSY"
         assert (await anvil.balance(FRIEND), len(set(proxy.sent))) == (ETH // 10, 1)
@@ -579,3 +661,14 @@ class TestNodes:
 
         assert outcome.text.startswith("✅ paid")
         assert await anvil.balance(FRIEND) == ETH // 10
+
+    async def test_a_node_that_has_it_and_shows_it_to_nobody_is_believed(
+        self, tmp_path: Path, anvil: Anvil, proxy: Proxy
+    ) -> None:
+        await anvil.ask("evm_setAutomine", False)
+        proxy.on["eth_sendRawTransaction"] = says(-32000, "already known")
+        proxy.on["eth_getTransactionByHash"] = lambda params, ask: {"result": None}
+        async with open_town(tmp_path, settings_of(proxy.url), wait=0.05) as town:
+            outcome = await town.pay(paying())
+
+        assert (outcome.is_error, "⏳ pending" in outcome.text) == (False, True)

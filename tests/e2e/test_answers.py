@@ -1,0 +1,266 @@
+"""Answers from end to end: shown while they are written, finished once, whatever comes between (issue 5)."""
+
+import asyncio
+import re
+import time
+from pathlib import Path
+
+from bot.demo import Emulator
+from bot.demo.chats import Chat
+from bot.demo.faults import close
+from bot.demo.model_server import ModelRequest, Reply
+from tests.e2e.harness import Town, puppet, shell, town
+
+WORDS = " ".join(f"word{number}" for number in range(60))
+ANSWER = f"**Begin** {WORDS} and `code` end."
+PLAIN = ANSWER.replace("*", "").replace("`", "")
+
+
+def slowly(request: ModelRequest) -> Reply:
+    """Say the answer in about six seconds."""
+    return Reply(ANSWER, chunk=20, pace=0.25)
+
+
+def steadily(request: ModelRequest) -> Reply:
+    """Say the answer in about three seconds."""
+    return Reply(ANSWER, chunk=20, pace=0.12)
+
+
+def said_by_bot(chat: Chat) -> list[str]:
+    return [message.text for message in chat.messages if message.sender.is_bot]
+
+
+async def until(look, within: float = 10.0) -> None:  # type: ignore[no-untyped-def]
+    async with asyncio.timeout(within):
+        while not look():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
+async def no_drafts(here: Town) -> None:
+    here.emulator.fail("sendMessageDraft", 400, description="Bad Request: TEXTDRAFT_PEER_INVALID", times=99)
+
+
+async def test_alone_with_the_bot_an_answer_grows_as_a_draft_and_comes_once_as_a_message(
+    tmp_path: Path,
+) -> None:
+    async with town(tmp_path, steadily) as here:
+        here.alice.send("tell me")
+        drafted = await here.alice.chat.until(lambda s: s.draft is not None and "word9" in s.draft.text, within=15)
+        early = said_by_bot(here.alice.chat)
+        final = await here.alice.chat.expect("end.", within=15)
+        await asyncio.sleep(1)
+
+        assert drafted.draft is not None
+        assert PLAIN.startswith(drafted.draft.text.strip())
+        assert {e["type"] for e in drafted.draft.entities} == {"bold"}
+        assert early == []
+        assert said_by_bot(here.alice.chat) == [PLAIN]
+        assert final.covered("code") == ["code"]
+        assert here.alice.screen().draft is None
+        times = [call.time for call in here.emulator.calls("sendMessageDraft")]
+        assert len(times) > 3
+        assert min(b - a for a, b in zip(times, times[1:], strict=False)) >= 0.3
+
+
+async def test_draft_peer_invalid(tmp_path: Path) -> None:
+    async with town(tmp_path, steadily) as here:
+        await no_drafts(here)
+        here.alice.send("tell me")
+        shown = await here.alice.chat.expect("Begin", within=15)
+        first = shown.text
+        final = await here.alice.chat.expect("end.", within=15)
+
+        assert len(here.emulator.calls("sendMessageDraft")) == 1
+        assert final is shown
+        assert "end." not in first
+        assert said_by_bot(here.alice.chat) == [PLAIN]
+        assert final.covered("bold") == ["Begin"]
+        here.alice.send("again")
+        await here.alice.chat.until(lambda s: s.text.count("end.") == 2, within=15)
+        assert len(here.emulator.calls("sendMessageDraft")) == 1
+
+
+async def test_in_a_group_an_answer_is_one_message_edited_at_least_three_seconds_apart(
+    tmp_path: Path,
+) -> None:
+    emulator = Emulator(flood=False, privacy=False)
+    async with town(tmp_path, slowly, emulator=emulator, ALLOWED_IDS="8,-500") as here:
+        group = emulator.group(-500, "Ops", [here.alice, here.bob])
+        question = here.alice.send("@kai_test_bot tell us", group)
+        final = await group.expect("end.", within=15)
+
+        assert said_by_bot(group) == [PLAIN]
+        assert final.reply_to is question
+        assert not here.emulator.calls("sendMessageDraft")
+        edits = [c for c in here.emulator.calls("editMessageText") if c["chat_id"] == group.id]
+        texts = [c["text"] for c in edits]
+        assert len(texts) == len(set(texts)) >= 2
+        shown = [c.time for c in here.emulator.calls("sendMessage") if c["chat_id"] == group.id]
+        times = [*shown, *(c.time for c in edits[:-1])]  # the last one is the answer, which does not wait
+        assert min(b - a for a, b in zip(times, times[1:], strict=False)) >= 2.9
+
+
+async def test_stream_off_shows_nothing_before_the_answer(tmp_path: Path) -> None:
+    async with town(tmp_path, steadily, STREAM="off") as here:
+        here.alice.send("tell me")
+        await here.alice.chat.expect("end.", within=15)
+
+        assert not here.emulator.calls("sendMessageDraft")
+        assert not here.emulator.calls("editMessageText")
+        assert said_by_bot(here.alice.chat) == [PLAIN]
+
+
+async def test_flood_edit_while_streaming(tmp_path: Path) -> None:
+    async with town(tmp_path, slowly) as here:
+        await no_drafts(here)
+        here.emulator.fail("editMessageText", 429, retry_after=6, chat=here.alice.chat)
+        here.alice.send("tell me")
+        await here.emulator.expect_call("editMessageText", within=15)
+        held = time.monotonic()
+        calls = len([c for c in here.emulator.calls() if c["chat_id"] == here.alice.id])
+        here.bob.send("hello")
+        await here.emulator.expect_call("sendMessageDraft", where=lambda c: c["chat_id"] == here.bob.id)
+        await asyncio.sleep(5 - (time.monotonic() - held))
+        quiet = len([c for c in here.emulator.calls() if c["chat_id"] == here.alice.id])
+        final = await here.alice.chat.expect("end.", within=15)
+
+        assert quiet == calls
+        assert said_by_bot(here.alice.chat) == [PLAIN]
+        assert final.covered("code") == ["code"]
+
+
+async def test_edit_not_modified(tmp_path: Path) -> None:
+    long = "\n\n".join(f"Paragraph {number}. " + "x" * 60 for number in range(70))
+
+    def script(request: ModelRequest) -> Reply:
+        return Reply(long + "\n\nThe very end.", chunk=450, pace=0.5)
+
+    async with town(tmp_path, script) as here:
+        await no_drafts(here)
+        here.alice.send("tell me")
+        await here.alice.chat.expect("The very end.", within=20)
+
+        statuses = [call.status for call in here.emulator.calls("editMessageText")]
+        assert statuses[-1] == 400
+        assert statuses.count(400) == 1
+        messages = said_by_bot(here.alice.chat)
+        assert len(messages) == 2
+        assert re.findall(r"Paragraph (\d+)\.", " ".join(messages)) == [str(n) for n in range(70)]
+
+
+async def test_killed_while_an_answer_is_being_written_it_is_finished_in_the_same_message(
+    tmp_path: Path,
+) -> None:
+    async with town(tmp_path, steadily) as here:
+        await no_drafts(here)
+        here.alice.send("tell me")
+        shown = await here.alice.chat.expect("Begin", within=15)
+        await asyncio.sleep(0.3)  # until its id is stored; without it the answer would say "may be a repeat"
+        await here.restart()
+        final = await here.alice.chat.expect("end.", within=20)
+        await here.stop()
+
+        assert final is shown
+        assert said_by_bot(here.alice.chat) == [PLAIN]
+        assert here.violations() == []
+
+
+async def test_killed_while_the_answer_takes_the_place_of_what_was_shown_it_is_there_once(
+    tmp_path: Path,
+) -> None:
+    async with town(tmp_path, steadily) as here:
+        await no_drafts(here)
+        here.alice.send("tell me")
+        shown = await here.alice.chat.expect("Begin", within=15)
+        here.emulator.fail("editMessageText", close(runs=True), times=50)  # arrives, and nobody learns of it
+        await here.alice.chat.expect("end.", within=20)
+        await here.kill()
+        here.emulator.faults.clear()
+        await here.start()
+        await until(lambda: outbox_empty(here))
+
+        assert said_by_bot(here.alice.chat) == [PLAIN]
+        assert shown.text == PLAIN
+
+
+def outbox_empty(here: Town) -> bool:
+    import sqlite3
+    from contextlib import closing
+
+    with closing(sqlite3.connect(here.database)) as db:
+        return not db.execute("SELECT 1 FROM outbox WHERE done_at IS NULL").fetchall()
+
+
+async def test_a_next_question_is_not_answered_in_an_older_message(tmp_path: Path) -> None:
+    async with town(tmp_path, steadily) as here:
+        await no_drafts(here)
+        here.alice.send("tell me")
+        shown = await here.alice.chat.expect("Begin", within=15)
+        here.alice.send("/stop")
+        await here.alice.chat.expect("Stopped")
+        kept = shown.text
+        here.alice.send("tell me again")
+        await here.alice.chat.expect("end.", within=20)
+
+        assert shown.text == kept
+        assert "end." not in kept
+
+
+async def test_draft_stop_button(tmp_path: Path) -> None:
+    async with town(tmp_path, steadily) as here:
+        here.alice.send("tell me")
+        await here.alice.chat.until(lambda s: s.draft is not None and "word9" in s.draft.text, within=15)
+        here.alice.stop_draft()
+        kept = await here.alice.chat.expect("word9")
+        await asyncio.wait_for(here.model.hung_up.wait(), 2)
+        await here.alice.chat.expect_nothing(1)
+
+        assert PLAIN.startswith(kept.text)
+        assert kept.covered("bold") == ["Begin"]
+        here.alice.send("and now?")
+        await here.alice.chat.expect("end.", within=15)
+        said = [m.text for m in here.model.requests[-1].messages if m.role == "assistant"]
+        assert "word9" in said[0]
+        assert "stopped" in said[0]
+
+
+async def test_what_the_model_said_comes_before_the_card_and_stays(tmp_path: Path) -> None:
+    def script(request: ModelRequest) -> Reply:
+        if request.results:
+            return Reply("All gone.")
+        return Reply("**First** I clear the old folder.", [shell("rm -rf ./old")], chunk=8, pace=0.4)
+
+    async with town(tmp_path, script) as here:
+        here.alice.send("clear it")
+        await here.alice.chat.expect("May I run this?", within=10)
+        said = said_by_bot(here.alice.chat)
+        await here.alice.press("Approve").answered()
+        await here.alice.chat.expect("All gone.")
+
+        assert said[0] == "First I clear the old folder."
+        assert "May I run this?" in said[1]
+        assert here.alice.screen().draft is None
+
+
+async def test_a_secret_is_not_seen_even_half_in_a_draft(tmp_path: Path) -> None:
+    def script(request: ModelRequest) -> Reply:
+        token = here.emulator.token
+        return Reply(f"The token you asked for is {token} as far as I know.", chunk=6, pace=0.2)
+
+    async with town(tmp_path, script, start=False) as here:
+        await here.start()
+        here.alice.send("token?")
+        await here.alice.chat.expect("[redacted]", within=10)
+
+        secret = here.emulator.token.partition(":")[2]
+        drafts = [call["text"] for call in here.emulator.calls("sendMessageDraft")]
+        assert drafts
+        assert not [text for text in drafts if secret[:3] in text]
+
+
+async def test_a_short_answer_shows_no_draft(tmp_path: Path) -> None:
+    async with town(tmp_path, puppet) as here:
+        here.alice.send("say hello there")
+        await here.alice.chat.expect("hello there")
+
+        assert not here.emulator.calls("sendMessageDraft")
