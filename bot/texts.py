@@ -378,6 +378,18 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "id": "Tulis perintahnya: /policy rm -rf build",
         "pt": "Escreva o comando: /policy rm -rf build",
     },
+    "button_stop": {"en": "Stop", "id": "Hentikan", "pt": "Parar"},
+    "toast_stopped": {"en": "Stopped", "id": "Dihentikan", "pt": "Parado"},
+    "toast_not_yours": {
+        "en": "Only who asked for this, or an admin, can stop it.",
+        "id": "Hanya yang memintanya, atau admin, yang bisa menghentikannya.",
+        "pt": "Só quem pediu isto, ou um admin, pode parar.",
+    },
+    "steps_taken": {
+        "en": "🔧 Steps: {count}, {seconds} s",
+        "id": "🔧 Langkah: {count}, {seconds} d",
+        "pt": "🔧 Passos: {count}, {seconds} s",
+    },
     "button_approve": {"en": "Approve", "id": "Setujui", "pt": "Aprovar"},
     "button_deny": {"en": "Deny", "id": "Tolak", "pt": "Negar"},
     "button_deny_why": {"en": "Deny and say why", "id": "Tolak dengan alasan", "pt": "Negar e dizer por quê"},

@@ -27,7 +27,8 @@ PROMISE = re.compile(
 )
 # What waits for the person's word is an offer, not a promise.
 CONDITION = re.compile(
-    r"""(?ix) \b (?: if | once | when | after | unless | before | confirm | approve | let\ me\ know | want\ me\ to
+    r"""(?ix) \b (?: if | once | when | after | unless | before | confirm | approve
+        | let\ me\ know | want\ me\ to
         | kalau | jika | setelah | begitu | konfirmasi | se | quando | depois | assim\ que | confirme ) \b"""
 )
 PROMISE_LENGTH = 300

@@ -210,8 +210,11 @@ class Agent:
             return await self._end(turn, "keeps_failing", tool=call.name, times=times)
         if guards.corrections_in_a_row(turn.transcript) > guards.MAX_CORRECTIONS:
             return await self._end(turn, "keeps_misspelling", done=ran_lines(turn, self._language))
-        if self._limits.turn_tokens and turn.tokens >= self._limits.turn_tokens:
-            return await self._end(turn, "turn_tokens", tokens=turn.tokens)
+        if self._limits.turn_tokens:
+            begun = await self._store.heard_at(turn.conversation)
+            used = await self._store.spent(turn.conversation, begun)
+            if used.input + used.output >= self._limits.turn_tokens:
+                return await self._end(turn, "turn_tokens", tokens=used.input + used.output)
         if self._limits.daily_tokens:
             used = await self._store.spent(None, self._now() - 86_400)
             if used.input + used.output >= self._limits.daily_tokens:
@@ -249,7 +252,6 @@ class Agent:
                 )
             ]
         usage = response.usage or Usage()
-        turn.tokens += usage.input + usage.output
         await to_its_end(
             asyncio.gather(
                 turn.append([message], effects=effects),

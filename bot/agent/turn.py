@@ -43,7 +43,6 @@ class Turn:
     nonce: str
     watch: Watch
     store: Store
-    tokens: int = field(default=0)
     changed: dict[str, Changed] = field(default_factory=dict)
 
     async def append(

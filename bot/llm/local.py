@@ -43,7 +43,6 @@ NAME = "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
 
 TRIES = 4
 RETRY_PAUSE = 1.0
-CHUNK = 1 << 20
 TELL_EVERY = 2.0
 """Seconds between two lines of progress."""
 
@@ -165,7 +164,7 @@ async def _go_on(http: httpx.AsyncClient, url: str, part: Path, say: Say) -> Non
         left = int(answer.headers.get("Content-Length", 0))
         total, told = have + left, time.monotonic()
         with part.open("ab" if have else "wb") as file:
-            async for chunk in answer.aiter_raw(CHUNK):
+            async for chunk in answer.aiter_raw():
                 file.write(chunk)
                 have += len(chunk)
                 if time.monotonic() - told >= TELL_EVERY:

@@ -391,12 +391,15 @@ class Scan(Reader):
         extra: list[Node] = []
         after: list[Node] = []
         text = ""
+        quoted = any(
+            child.type == "heredoc_start" and tree.text(child)[0] in "'\"" for child in node.children
+        )
         for child in node.children:
             match child.type:
                 case "heredoc_start" | "heredoc_end" | "file_descriptor":
                     continue
                 case "heredoc_body":
-                    text = self.here_body(child)
+                    text = self.here_body(child, quoted=quoted)
                 case "file_redirect":
                     self.redirect(child, source)
                     extra += redirect_targets(child)[1:]
@@ -425,9 +428,10 @@ class Scan(Reader):
                     self.find(Risk.HIGH, "shell syntax that is not understood", source, "redirect.heredoc")
         return Flow("text", line=ANY, text=text), extra, after
 
-    def here_body(self, node: "Node") -> str:
+    def here_body(self, node: "Node", *, quoted: bool) -> str:
         if not node.children:
-            return tree.text(node)
+            text = tree.text(node)
+            return text if quoted or "$" not in text else ANY
         parts: list[str] = []
         at = node.start_byte
         for child in node.children:

@@ -307,6 +307,28 @@ class _Walk:
                 if child.type == "variable_name":
                     self.add(text(child), Assignment(None, "any", node.start_byte, node.end_byte, (0, 0)))
 
+    def on_heredoc_redirect(self, node: Node, parent: Node | None) -> None:
+        """Where a here-document ends is found again in the raw text: what follows it is code."""
+        pieces = {child.type: child for child in node.children}
+        opening, body, closing = (
+            pieces.get(kind) for kind in ("heredoc_start", "heredoc_body", "heredoc_end")
+        )
+        word = text(opening) if opening is not None else ""
+        match = re.fullmatch(r"(['\"]?)([A-Za-z_][\w.\-]*)\1", word)
+        if match is None or closing is None or text(closing) != match[2]:
+            self.problem("a here-document whose end can't be found for certain", word)
+            return
+        start = body.start_byte if body is not None else closing.start_byte
+        start = self.data.rfind(b"\n", 0, start) + 1
+        lines = self.data[start : closing.end_byte].decode("utf-8", "replace").split("\n")
+        if "<<-" in pieces:
+            lines = [line.lstrip("\t") for line in lines]
+        after = self.data[closing.end_byte : closing.end_byte + 1]
+        if lines[-1] != match[2] or match[2] in lines[:-1] or after not in (b"", b"\n") or not match[1] and any(line.endswith("\\") for line in lines):
+            self.problem("a here-document whose end can't be found for certain", word)
+        elif not match[1] and body is not None and not body.children and _CODE.search(text(body).encode()):
+            self.problem("text with code in it can't be read for certain", text(body))
+
     def on_function_definition(self, node: Node, parent: Node | None) -> None:
         name = node.child_by_field_name("name")
         if name is not None:

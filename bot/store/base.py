@@ -276,6 +276,10 @@ class Transcripts(Protocol):
         """Begin afresh: `load` returns nothing older from now on. Nothing is deleted."""
         ...
 
+    async def heard_at(self, conversation: Conversation) -> float:
+        """Return when the last message of a person was stored; 0 when there is none."""
+        ...
+
     async def open_conversations(self) -> list[Conversation]:
         """Return those whose last message does not end a turn: see `AssistantMessage`."""
         ...
@@ -539,9 +543,7 @@ class Ledger(Protocol):
         ...
 
 
-class Store(
-    Inbox, Transcripts, Approvals, SecondSteps, Grants, Reverts, Outbox, Previews, Ledger, Protocol
-):
+class Store(Inbox, Transcripts, Approvals, SecondSteps, Grants, Reverts, Outbox, Previews, Ledger, Protocol):
     """Everything kept. `bot.store.sqlite` is the one backend today."""
 
     async def size(self) -> int:

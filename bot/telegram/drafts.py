@@ -232,9 +232,7 @@ class Stream:
             )
 
         try:
-            await self._all.gate.run(
-                self.where.chat_id, Priority.TYPING, draw, droppable=True, counts=False
-            )
+            await self._all.gate.run(self.where.chat_id, Priority.TYPING, draw, droppable=True, counts=False)
             self._shown = shows.text
         except (BadRequest, Forbidden, InvalidToken) as exc:
             # Some chats refuse drafts for good, and a server of our own may not know them at all.

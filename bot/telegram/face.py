@@ -3,6 +3,7 @@
 Messages wait in the lane of their conversation. Presses, `/stop` and the other commands never do.
 """
 
+import contextlib
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from telegram import CallbackQuery, Message, Update
+from telegram.error import BadRequest
 from telegram.ext import Application, CallbackQueryHandler, MessageHandler, TypeHandler, filters
 
 from bot import clock
@@ -17,8 +19,8 @@ from bot.agent import Agent, Paused
 from bot.agent.lanes import Job, Lanes
 from bot.agent.outcomes import Event
 from bot.messages import Conversation, UserMessage, current_turn
-from bot.store.base import Approval, Effect, Status, Store, StoredUpdate
-from bot.telegram import cards, inbound, outputs
+from bot.store.base import Approval, Effect, Preview, Status, Store, StoredUpdate
+from bot.telegram import cards, inbound, outputs, progress
 from bot.telegram.cards import Verb, read_press
 from bot.telegram.commands import COMMANDS
 from bot.telegram.commands import gate as gate_commands
@@ -27,7 +29,7 @@ from bot.telegram.decisions import Decisions
 from bot.telegram.drafts import Streams
 from bot.telegram.people import People
 from bot.telegram.progress import Progress
-from bot.telegram.send_gate import SendGate
+from bot.telegram.send_gate import Priority, SendGate
 from bot.telegram.status import Status as StatusPage
 from bot.texts import say
 
@@ -95,10 +97,25 @@ class TelegramFace:
     async def recover(self) -> None:
         """Take up what the last process left: open turns first, then what was received but not handled."""
         await self._agent.report_broken_undoings()
-        for conversation in await self.store.open_conversations():
+        going_on = await self.store.open_conversations()
+        for conversation in going_on:
             self._advance(conversation)
+        for left in await self.store.open_previews("progress"):
+            if left.conversation not in going_on:
+                self._take_away(left)
         for stored in await self.store.unhandled():
             await self.handle(stored)
+
+    def _take_away(self, left: Preview) -> None:
+        """Delete what a process that was killed showed of a turn that is over."""
+
+        async def take_away() -> None:
+            if left.message_id is not None:
+                with contextlib.suppress(BadRequest):
+                    await self._bot.delete_message(left.conversation.chat_id, left.message_id)
+            await self.store.end_preview(left.id)
+
+        self._gate.leave(left.conversation.chat_id, Priority.PROGRESS, take_away, counts=False)
 
     async def handle(self, stored: StoredUpdate) -> None:
         """Hand one stored update to its handler. What can't be read is kept and skipped."""
@@ -328,12 +345,21 @@ class TelegramFace:
             return message.message_id if message else await self._asked_in(conversation)
 
         async with (
-            Progress(self._bot, self._gate, conversation) as progress,
             self._streams.open(conversation, asked_in) as stream,
+            Progress(
+                self._bot,
+                self._gate,
+                conversation,
+                self.store,
+                language=self.language,
+                asked_in=asked_in,
+                past=None if message else lambda: self.store.load(conversation),
+                quiet=lambda: stream.drawing,
+            ) as shown,
         ):
 
             def watch(event: Event) -> None:
-                progress.watch(event)
+                shown.watch(event)
                 stream.watch(event)
 
             try:
@@ -346,6 +372,7 @@ class TelegramFace:
                 await self._agent.stop(conversation, "failed_inside")
                 await self._say(conversation, "failed_here", update_id)
                 return
+            shown.paused = isinstance(outcome, Paused)
         if isinstance(outcome, Paused):
             self._lanes.wake(conversation)
 
@@ -394,6 +421,8 @@ class TelegramFace:
         press = read_press(query.data)
         if grant_id := gate_commands.read_press(query.data):
             await self._revoke(update.update_id, query, grant_id)
+        elif (asked_in := progress.read_press(query.data)) is not None:
+            await self._stop_turn(update.update_id, query, asked_in)
         elif call_id := outputs.read_press(query.data):
             await self._fetch_output(update.update_id, query, call_id)
         elif press is None:
@@ -436,6 +465,21 @@ class TelegramFace:
         if isinstance(message, Message):
             where, effect = inbound.conversation_of(message), f"grants:{update_id}"
             await self.store.enqueue([await gate_commands.grants_effect(self, where, effect)])
+
+    async def _stop_turn(self, update_id: int, query: CallbackQuery, asked_in: int) -> None:
+        """Stop what runs, when it is still what the button was under."""
+        message, user_id = query.message, query.from_user.id
+        if not isinstance(message, Message) or not self.people.may_talk(user_id, message.chat.id):
+            await self._toast(update_id, query, "toast_unknown")
+            return
+        where = inbound.conversation_of(message)
+        turn = current_turn(await self.store.load(where))
+        asked = turn[0] if turn and isinstance(turn[0], UserMessage) else None
+        if asked and user_id != asked.sender_id and not self.people.may_decide(user_id):
+            await self._toast(update_id, query, "toast_not_yours", alert=True)
+            return
+        ended = (asked.message_id or 0 if asked else 0) == asked_in and await self.cut(where)
+        await self._toast(update_id, query, "toast_stopped" if ended else "nothing_to_stop")
 
     async def _fetch_output(self, update_id: int, query: CallbackQuery, call_id: str) -> None:
         message = query.message

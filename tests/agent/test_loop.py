@@ -8,7 +8,7 @@ import pytest
 from bot.agent import Limits, Paused, Replied, Stopped, Typing
 from bot.demo.model_server import ModelRequest, Reply, ScriptedCall, call
 from bot.messages import AssistantMessage, Conversation, Notice, ToolCall, Usage, UserMessage
-from bot.store.base import StoredUpdate
+from bot.store.base import Status, StoredUpdate
 from tests.agent.conftest import ALICE, HERE, SECRET, WIRES, Build, Wire, eventually, in_flight
 
 ECHO = Reply("", [call("run_in_terminal", command="echo hello", risk="low")])
@@ -366,6 +366,20 @@ async def test_a_turn_ends_when_its_tokens_are_used_up(house: Build) -> None:
     assert outcome == Stopped("I stopped: this turn used 100 tokens (TURN_TOKENS).")
     assert len(here.model.requests) == 1
     assert here.violations() == []
+
+
+async def test_the_tokens_of_a_turn_are_counted_over_a_restart(house: Build) -> None:
+    here = await house(
+        [Reply("", [call("publish", text="x")], usage=Usage(90, 10)), Reply("never asked")],
+        limits=Limits(turn_tokens=100),
+    )
+    [asked] = await here.ask()
+
+    await here.restart()
+    await here.decide(asked, Status.APPROVED)
+    outcome = await here.advance()
+
+    assert outcome == Stopped("I stopped: this turn used 100 tokens (TURN_TOKENS).")
 
 
 async def test_a_day_ends_when_its_tokens_are_used_up_and_begins_again(house: Build) -> None:

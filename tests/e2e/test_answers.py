@@ -45,7 +45,9 @@ async def test_alone_with_the_bot_an_answer_grows_as_a_draft_and_comes_once_as_a
 ) -> None:
     async with town(tmp_path, steadily) as here:
         here.alice.send("tell me")
-        drafted = await here.alice.chat.until(lambda s: s.draft is not None and "word9" in s.draft.text, within=15)
+        drafted = await here.alice.chat.until(
+            lambda s: s.draft is not None and "word9" in s.draft.text, within=15
+        )
         early = said_by_bot(here.alice.chat)
         final = await here.alice.chat.expect("end.", within=15)
         await asyncio.sleep(1)
@@ -264,3 +266,71 @@ async def test_a_short_answer_shows_no_draft(tmp_path: Path) -> None:
         await here.alice.chat.expect("hello there")
 
         assert not here.emulator.calls("sendMessageDraft")
+
+
+# ── the steps of a turn ────────────────────────────────────────────────────────────────────────────────
+
+
+def several(request: ModelRequest) -> Reply:
+    """Three steps, the second of which takes a while; then the answer."""
+    commands = ["echo one", "sleep 2.8; false", "echo three"]
+    if request.step < len(commands):
+        return Reply("", [shell(commands[request.step])])
+    return Reply("That is all.")
+
+
+async def test_the_steps_of_a_turn_are_one_message_that_folds_when_the_answer_is_there(
+    tmp_path: Path,
+) -> None:
+    async with town(tmp_path, several) as here:
+        here.alice.send("go")
+        shown = await here.alice.chat.expect("⏳ sleep 2.8", within=15)
+        running = shown.text
+        button = shown.find_button("Stop")
+        await here.alice.chat.expect("That is all.", within=15)
+        await here.alice.chat.until(lambda screen: "Steps: 3" in screen.text)
+
+        assert re.match(r"✓ echo one · 0\.\d s · exit 0\n⏳ sleep 2\.8; false · 2 s", running)
+        assert button is not None
+        assert re.fullmatch(
+            r"✓ echo one · 0\.\d s · exit 0\n✗ sleep 2\.8; false · 2\.\d s · exit 1\n✓ echo three · 0\.\d s · exit 0",
+            *shown.covered("expandable_blockquote"),
+        )
+        assert shown.buttons == []
+        assert len(said_by_bot(here.alice.chat)) == 2
+
+
+async def test_the_stop_button_is_for_the_asker_and_admins_and_only_for_its_own_turn(tmp_path: Path) -> None:
+    emulator = Emulator(flood=False, privacy=False)
+    async with town(tmp_path, puppet, emulator=emulator, ALLOWED_IDS="8,-500") as here:
+        carol = emulator.person(9, "Carol", started=True)
+        group = emulator.group(-500, "Ops", [here.alice, here.bob, carol])
+        here.bob.send("@kai_test_bot run tail -f /dev/null", group)
+        shown = await group.expect("⏳ tail", within=15)
+        stop = shown.find_button("Stop")
+        assert stop is not None
+
+        refused = await carol.press("Stop", shown).answered()
+        stopped = await here.bob.press("Stop", shown).answered(within=3)
+        await group.until(lambda screen: "⏳" not in screen.text)
+        here.bob.send("@kai_test_bot run tail -f /dev/zero | sleep 60", group)
+        await group.expect("⏳ tail -f /dev/zero", within=10)
+        late = await here.alice.press_stale(stop, shown).answered()
+
+        assert "Only who asked" in refused.text
+        assert stopped.text == "Stopped"
+        assert late.text == "Nothing is running."
+        assert "⏳" in group.screen().text
+
+
+async def test_killed_in_the_middle_the_next_process_goes_on_in_the_message_of_steps(tmp_path: Path) -> None:
+    async with town(tmp_path, several) as here:
+        here.alice.send("go")
+        shown = await here.alice.chat.expect("⏳ sleep 2.8", within=15)
+        await asyncio.sleep(0.3)
+        await here.restart()
+        await here.alice.chat.expect("That is all.", within=15)
+        await until(lambda: "⏳" not in here.alice.screen().text)
+
+        assert not [m for m in here.alice.chat.messages if m.sender.is_bot and m.buttons]
+        assert shown.deleted or "Steps" in shown.text

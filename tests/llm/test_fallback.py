@@ -1,13 +1,15 @@
 """Requirements F4 to F9."""
 
+from collections.abc import AsyncIterator
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.clock import SettableClock
 from bot.errors import LLMError, LLMMalformed, LLMRejected, LLMUnavailable
-from bot.llm.base import LLMResponse, TextDelta
-from bot.llm.cooldowns import COOLDOWN, REJECTED_COOLDOWN
+from bot.llm.base import LLMResponse, Prompt, TextDelta
+from bot.llm.cooldowns import COOLDOWN, REJECTED_COOLDOWN, Cooldowns
 from bot.llm.fallback import Entry, Fallback, Seam
 from tests.llm.samples import Scripted, asking, hear
 
@@ -193,3 +195,110 @@ async def test_native_tools_are_those_of_the_client_that_is_asked() -> None:
     await hear(client)
 
     assert (before, client.supports_native_tools) == (True, False)
+
+
+async def test_a_transcript_too_long_for_one_is_given_to_those_with_a_larger_window_only() -> None:
+    """Requirement F4."""
+    too_long = LLMRejected("x", reason="too_long")
+    same, larger = Scripted(["no"]), Scripted(["hi"])
+    client = Fallback(
+        [
+            Entry("a:1", Scripted([too_long]), window=100),
+            Entry("a:2", same, window=100),
+            Entry("a:3", larger, window=200),
+        ]
+    )
+
+    heard = await hear(client)
+
+    assert (heard.message.text, same.prompts) == ("hi", [])
+
+
+async def test_a_transcript_too_long_for_the_largest_window_says_so_and_why_each_was_skipped() -> None:
+    too_long = LLMRejected("x", reason="too_long")
+    client = Fallback([Entry("a:1", Scripted([too_long]), window=9), Entry("a:2", Scripted(), window=9)])
+
+    with pytest.raises(LLMRejected, match="a:1: x; a:2: its window of 9 tokens is no larger") as caught:
+        await hear(client)
+
+    assert caught.value.reason == "too_long"
+
+
+async def test_an_entry_that_takes_no_tools_is_asked_only_when_there_are_none() -> None:
+    """Requirement F6."""
+    first = Scripted(["text"])
+    client = Fallback([Entry("a:1", first, takes_tools=False), Entry("a:2", Scripted(["tools"]))])
+
+    with_tools = (await hear(client)).message.text
+    without = (await hear(client, asking(tools=()))).message.text
+
+    assert (with_tools, without) == ("tools", "text")
+
+
+class Slow(Scripted):
+    """Takes its time before it fails."""
+
+    def __init__(self, now: SettableClock, seconds: float) -> None:
+        super().__init__()
+        self._now, self._seconds = now, seconds
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[TextDelta | LLMResponse]:
+        self._now.advance(self._seconds)
+        raise BUSY
+        yield TextDelta("")
+
+
+async def test_after_the_total_deadline_nobody_else_is_begun_with() -> None:
+    """Requirement F7."""
+    now, last = SettableClock(), Scripted(["hi"])
+    entries = [Entry("a:1", Slow(now, 11)), Entry("a:2", last)]
+
+    with pytest.raises(LLMUnavailable, match="a:2: not asked, 10 s were over"):
+        await hear(Fallback(entries, now=now, deadline=10))
+
+    assert last.prompts == []
+
+
+async def test_chains_that_share_their_rests_leave_alone_what_failed_in_another() -> None:
+    """Requirement F5."""
+    now = SettableClock()
+    rests = Cooldowns(now=now)
+    first = Scripted([BUSY])
+    for _ in range(2):
+        chain = Fallback(
+            [Entry("a:1", first, "k"), Entry("a:2", Scripted(["hi"]), "k")], now=now, cooldowns=rests
+        )
+        await hear(chain)
+
+    assert len(first.prompts) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "resting"),
+    [
+        (LLMRejected("no", reason="auth"), ["a:1", "a:2"]),
+        (LLMRejected("no", reason="quota"), ["a:1", "a:2"]),
+        (LLMRejected("no", reason="model"), ["a:1"]),
+        (BUSY, ["a:1"]),
+        (LLMRejected("no", reason="too_long"), []),
+        (LLMRejected("no"), []),
+        (LLMMalformed("cut"), []),
+    ],
+)
+def test_what_rests_is_what_the_failure_was_about(error: LLMError, resting: list[str]) -> None:
+    rests = Cooldowns(now=SettableClock())
+
+    rests.failed("a:1", "key", error)
+
+    asked = [("a:1", "key"), ("a:2", "key"), ("a:1x", "other key")]
+    assert [model for model, key in asked if rests.rest(model, key)] == resting
+
+
+def test_the_longest_wait_asked_for_is_kept_and_a_success_ends_it() -> None:
+    rests = Cooldowns(now=SettableClock())
+
+    rests.failed("a:1", "key", LLMUnavailable("busy", retry_after=500))
+    asked = rests.rest("a:1", "key")
+    rests.succeeded("a:1", "key")
+
+    assert (asked, rests.rest("a:1", "key")) == (500, 0)

@@ -151,8 +151,8 @@ async def test_ready_means_fetched_once(tmp_path: Path) -> None:
     async with shelf() as here:
         environ["LOCAL_MODEL_URL"] = here.url
 
-        first = await local.make_ready(environ, [].append, sha256=SUM)
-        again = await local.make_ready(environ, [].append, sha256=SUM)
+        first = await local.make_ready(environ, lambda line: None, sha256=SUM)
+        again = await local.make_ready(environ, lambda line: None, sha256=SUM)
 
     assert first == again == tmp_path / "m.gguf"
     assert here.asked == ["whole"]
@@ -204,7 +204,7 @@ def test_a_conversation_is_told_after_the_examples() -> None:
 
 
 def test_an_old_conversation_is_left_out_before_the_window_is_full() -> None:
-    long = [UserMessage("x" * 2000), AssistantMessage("y" * 2000)] * 5
+    long: list[Message] = [UserMessage("x" * 2000), AssistantMessage("y" * 2000)] * 5
 
     told = messages(prompt(*long, UserMessage("and now?")))
 

@@ -36,8 +36,6 @@ class SqliteStore(
     async def open(cls, path: Path, *, clock: Clock = system) -> AsyncIterator["SqliteStore"]:
         """Open or make the file, its folder too; both are private to this user when made.
 
-        What handled updates looked like is forgotten after two weeks, here.
-
         Args:
             path: Of the database. Its folder is left as it is when it exists.
             clock: Dates what is stored without a time of its own.

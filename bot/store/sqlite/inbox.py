@@ -36,9 +36,13 @@ class SqliteInbox(Part):
 
 
 def finish(db: sqlite3.Connection, update_id: int | None, at: float, error: str = "") -> None:
-    """Mark an update as handled unless it is already, or there is none."""
+    """Mark an update as handled unless it is already, or there is none.
+
+    Its JSON is forgotten with that, since it may hold what nobody redacted; that of poison is kept.
+    """
     if update_id is not None:
         db.execute(
-            "UPDATE updates SET finished_at = ?, error = ? WHERE update_id = ? AND finished_at IS NULL",
+            "UPDATE updates SET finished_at = ?1, error = ?2, raw = iif(?2 = '', NULL, raw)"
+            " WHERE update_id = ?3 AND finished_at IS NULL",
             (at, error, update_id),
         )

@@ -14,9 +14,6 @@ BUSY_TIMEOUT = 5.0
 CHECK_ALWAYS_BELOW = 16 << 20
 """Bytes. A check takes about 1 ms a megabyte, so a larger file is checked only after a crash."""
 
-RAW_KEPT = 14 * 86400.0
-"""Seconds the JSON of a handled update is kept; its id is kept for ever."""
-
 PRAGMAS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
@@ -122,10 +119,6 @@ def _open_to_write(path: Path, now: float, timeout: float) -> sqlite3.Connection
         for pragma in PRAGMAS:
             db.execute(pragma)
         migrate(db, MIGRATIONS, now)
-        db.execute(
-            "UPDATE updates SET raw = NULL WHERE raw IS NOT NULL AND error = '' AND finished_at < ?",
-            (now - RAW_KEPT,),
-        )
     except BaseException:
         db.close()
         raise

@@ -95,7 +95,7 @@ class Generator:
             case 9:
                 return f"f() {{ {one()}; }}; f {self.word(0)}"
             case 10:
-                return f"cat <<EOF\n{self.word(depth)} {self.word(depth)}\nEOF\n{two()}"
+                return self.here_document(depth)
             case 11:
                 return f"[[ {self.random.choice(['-n', '-f', '-z'])} {self.word(depth)} ]] || {one()}"
             case 12:
@@ -110,6 +110,18 @@ class Generator:
                 return f"(( {self.random.choice(['1', '2', 'x=1'])} )) ; {one()}"
             case _:
                 return self.simple(depth)
+
+    def here_document(self, depth: int) -> str:
+        opening = self.random.choice(
+            ["<<EOF", "<<-EOF", "<<'EOF'", '<<"EOF"', "<< EOF", "@<<EOF", "<<EOF | sort", "<<EOF > x"]
+        )
+        lines = [
+            self.random.choice(["", "\t", " "])
+            + " ".join(self.word(depth) for _ in range(self.random.randint(0, 2)))
+            for _ in range(self.random.randint(0, 3))
+        ]
+        ending = self.random.choice(["EOF", "EOF", "EOF", "\tEOF", "EOF ", "EO\\\nF"])
+        return f"cat {opening}\n" + "\n".join([*lines, ending, self.sentence(depth - 2)])
 
     def simple(self, depth: int) -> str:
         words = [self.name() if self.random.random() < 0.8 else self.word(depth)]
