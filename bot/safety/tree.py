@@ -49,7 +49,7 @@ _CLOSERS = frozenset(
 )
 _AFTER_COMMAND = b" \t\n;|&)<>`"
 _BEFORE_COMMENT = b" \t\n;|&()<>"
-_BEFORE_COMMAND = b" \t\n;|&(){}!`<>"
+_BEFORE_COMMAND = b" \t\n;|&()`"
 # Text that bash would run, where the grammar saw only text.
 _CODE = re.compile(rb"(?<!\\)(?:\\\\)*(?:`|\$[({\[])")
 _PROCESS = re.compile(rb"(?<!\\)(?:\\\\)*[<>]\(")
@@ -324,9 +324,12 @@ class _Walk:
         if "<<-" in pieces:
             lines = [line.lstrip("\t") for line in lines]
         after = self.data[closing.end_byte : closing.end_byte + 1]
-        if lines[-1] != match[2] or match[2] in lines[:-1] or after not in (b"", b"\n") or not match[1] and any(line.endswith("\\") for line in lines):
+        unquoted = not match[1]
+        joined = unquoted and any(line.endswith("\\") for line in lines)
+        ends = [index for index, line in enumerate(lines) if line == match[2]]
+        if joined or ends != [len(lines) - 1] or after not in (b"", b"\n"):
             self.problem("a here-document whose end can't be found for certain", word)
-        elif not match[1] and body is not None and not body.children and _CODE.search(text(body).encode()):
+        elif unquoted and body is not None and not body.children and _CODE.search(text(body).encode()):
             self.problem("text with code in it can't be read for certain", text(body))
 
     def on_function_definition(self, node: Node, parent: Node | None) -> None:
@@ -347,6 +350,9 @@ class _Walk:
         self.check_parentheses(node)
 
     def on_compound_statement(self, node: Node, parent: Node | None) -> None:
+        after = self.data[node.start_byte + 1 : node.start_byte + 2]
+        if node.children[0].type == "{" and after not in (b" ", b"\t", b"\n"):
+            self.problem("the command could not be parsed for certain", text(node))
         if node.children[0].type == "((":
             self.check_parentheses(node)
 

@@ -23,6 +23,10 @@ from bot.safety.tree import outline, parse, survey
         "! file 'a b' | who x | file ~\n! df 'a b' a#b\ntime uname $'x' $# 2>&1",
         "echo $(( 1 + $(case x in ls) rm y;; esac) ))",
         'ls $"a"',
+        "{ls; }",
+        "cat <<-EOF\n\t$(rm y)\n\tEOF",
+        "cat @<<EOF\n${x} a\\ b\nEOF\nrm y",
+        "cat <<EOF\na\\\nEOF\nrm y\nEOF",
         "(" * 100 + "ls" + ")" * 100,
     ],
 )

@@ -2,7 +2,7 @@
 pragma solidity ^0.8.20;
 
 // A small ERC-20 for tests: it mints everything to its maker, who can bar recipients. Token.hex is made of it by
-// solc 0.8.37 with the optimizer (runs 1), evmVersion paris and no metadata.
+// solc 0.8 with the optimizer (runs 1), evmVersion paris and no metadata.
 contract Token {
     string public constant symbol = "TST";
     uint8 public constant decimals = 6;
