@@ -1,4 +1,5 @@
 # Every target sets up .venv by itself; a machine needs Python 3.11 or later with pip, and make.
+#   make demo     the bot in a chat page, no account needed (MODEL=local | provider:model, PORT=…)
 #   make run      start the bot (settings: .env, see .env.example)
 #   make test     the tests          make check   format, lint, types, layers
 #   make fix      format and mend    make bench   measure against the floor
@@ -10,12 +11,17 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # The same words for every pip, old or new: no questions, no notice of a newer one.
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
+# The engine of the embedded model: only for those who ask for it.
+LOCAL_STAMP := $(VENV)/.installed-local
 
-.PHONY: run test check bench fix lock clean
+.PHONY: run demo test check bench fix lock clean
 .DEFAULT_GOAL := test
 
 run: $(STAMP)
 	@$(BIN)/kai-bot
+
+demo: $(STAMP) $(if $(filter local,$(MODEL)),$(LOCAL_STAMP))
+	@$(BIN)/python -m bot.demo $(if $(MODEL),--model '$(MODEL)') $(if $(PORT),--port '$(PORT)')
 
 test: $(STAMP)
 	$(BIN)/pytest -n 4 --dist worksteal
@@ -37,8 +43,11 @@ fix: $(STAMP)
 lock: $(STAMP)
 	$(PIP) install uv
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
-	  | $(BIN)/uv pip compile --quiet --universal --generate-hashes --all-extras --no-emit-index-url --no-emit-find-links \
+	  | $(BIN)/uv pip compile --quiet --universal --generate-hashes --extra dev --no-emit-index-url --no-emit-find-links \
 	    --custom-compile-command 'make lock' pyproject.toml - -o requirements.lock
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["local"], sep="\n")' \
+	  | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links \
+	    --custom-compile-command 'make lock' - -o local.lock
 
 clean:
 	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
@@ -57,6 +66,13 @@ $(STAMP): requirements.lock pyproject.toml
 	else \
 	  echo "make: '$(PYTHON)' has neither pip nor ensurepip; install one (Debian, Ubuntu: apt install python3-venv)" >&2; exit 1; fi
 	@echo "make: installing what requirements.lock names into $(VENV) (once)"
-	@$(PIP) install --require-hashes -r requirements.lock
+	@$(PIP) install --require-hashes -r requirements.lock || { \
+	  echo "make: a package could not be had, see above; behind a proxy set HTTPS_PROXY, with a mirror PIP_INDEX_URL, then run make again" >&2; exit 1; }
 	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(LOCAL_STAMP): local.lock $(STAMP)
+	@echo "make: installing what local.lock names into $(VENV) (once)"
+	@$(PIP) install --require-hashes -r local.lock || { \
+	  echo "make: xllamacpp could not be had for this machine; use Ollama, a provider in .env, or the built-in guide: make demo" >&2; exit 1; }
 	@touch $@

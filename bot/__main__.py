@@ -6,12 +6,13 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bot import __version__
 from bot.config import Settings, load_settings
 from bot.environ import load_environ
-from bot.errors import ConfigError, KaiError
+from bot.errors import ConfigError, KaiError, LLMError
 from bot.logs import set_up_logging
 from bot.messages import ToolDefinition
 from bot.redact import Redactor
@@ -49,9 +50,16 @@ def parser() -> argparse.ArgumentParser:
     top.set_defaults(run=run_bot)
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
     commands.add_parser("run", help="run the bot (the default)").set_defaults(run=run_bot)
-    commands.add_parser(
+    checking = commands.add_parser(
         "check", help="check the settings, reach Telegram and the model once, say what works"
-    ).set_defaults(run=check)
+    )
+    checking.add_argument(
+        "--model", metavar="PROVIDER:MODEL", help="only try this model out: a tool call, there and back"
+    )
+    checking.set_defaults(run=check)
+    commands.add_parser(
+        "models", help="list the providers: which key is here, how tools travel, what is cached"
+    ).set_defaults(run=show_models)
     parse = commands.add_parser(
         "parse", help="show what the bot reads in a model's text: calls, visible text, problems"
     )
@@ -85,6 +93,8 @@ def run_bot(options: argparse.Namespace) -> int:
 def check(options: argparse.Namespace) -> int:
     from bot import app
 
+    if options.model:
+        return check_model(options)
     settings, environ = load(options)
     redactor = Redactor(settings.secrets)
     set_up_logging("ERROR", settings.log_format, redactor)
@@ -94,6 +104,35 @@ def check(options: argparse.Namespace) -> int:
         works = works and not isinstance(result, Exception)
         print(f"{name}: " + redactor.redact(f"FAILED: {result}" if isinstance(result, Exception) else result))
     return 0 if works else 1
+
+
+def check_model(options: argparse.Namespace) -> int:
+    """Try a model out; Telegram's settings may still be missing."""
+    from bot.llm.probe import probe_model
+    from bot.llm.providers import provider_secrets
+
+    environ, problems = load_environ(options.env_file, os.environ)
+    if problems:
+        raise ConfigError(*problems)
+    redactor = Redactor(provider_secrets(environ))
+    set_up_logging("ERROR", "text", redactor)
+    try:
+        findings = asyncio.run(probe_model(options.model, environ))
+    except LLMError as exc:
+        print(f"FAILED: {redactor.redact(str(exc))}")
+        return 1
+    for found in findings:
+        verdict = {True: "ok: ", False: "FAILED: ", None: ""}[found.ok]
+        print(redactor.redact(f"{found.name}: {verdict}{found.text}"))
+    return 1 if any(found.ok is False for found in findings) else 0
+
+
+def show_models(options: argparse.Namespace) -> int:
+    from bot.llm.probe import provider_lines
+
+    environ, _ = load_environ(options.env_file, os.environ)
+    print("\n".join(provider_lines(environ)))
+    return 0
 
 
 def parse_text(options: argparse.Namespace) -> int:
@@ -172,7 +211,7 @@ def own_definitions() -> Sequence[ToolDefinition]:
 
 
 def load(options: argparse.Namespace) -> tuple[Settings, Mapping[str, str]]:
-    from bot.llm.providers import provider_problems
+    from bot.llm.providers import provider_problems, provider_secrets
 
     environ, problems = load_environ(options.env_file, os.environ)
 
@@ -180,7 +219,10 @@ def load(options: argparse.Namespace) -> tuple[Settings, Mapping[str, str]]:
         models = [model for model in (settings.llm_model, *settings.llm_fallbacks) if model]
         return provider_problems(models, environ)
 
-    return load_settings(environ, problems=problems, check=missing_providers), environ
+    settings = load_settings(environ, problems=problems, check=missing_providers)
+    # Not every provider names its key so that it looks like one.
+    secrets = {*settings.secrets, *provider_secrets(environ)}
+    return replace(settings, secrets=tuple(sorted(secrets))), environ
 
 
 if __name__ == "__main__":

@@ -21,13 +21,15 @@ from telegram.request import HTTPXRequest
 
 from bot import clock
 from bot.agent import Agent, Limits
+from bot.agent.compaction import chars_for
 from bot.agent.lanes import Lanes
 from bot.agent.prompt import Soul
 from bot.agent.steps import Calls
 from bot.config import SETTINGS, Settings
 from bot.errors import ConfigError, LLMError
 from bot.llm.base import LLMResponse, Prompt
-from bot.llm.providers import build_client, open_http
+from bot.llm.providers import build_client, open_http, window_of
+from bot.llm.transcribe import transcribe
 from bot.messages import Conversation, Risk, ToolCall, ToolDefinition, UserMessage
 from bot.notify import Notifier
 from bot.redact import Redactor
@@ -36,11 +38,13 @@ from bot.safety.gate import Rule
 from bot.store.base import AuditEvent, Effect
 from bot.store.sqlite import SqliteStore
 from bot.telegram import commands
+from bot.telegram.attachments import Attachments
 from bot.telegram.drafts import Streams
 from bot.telegram.face import App, TelegramFace
 from bot.telegram.outbox import Outbox
 from bot.telegram.people import People
 from bot.telegram.poller import Poller
+from bot.telegram.reactions import Reactions
 from bot.telegram.send_gate import Rates, SendGate
 from bot.telegram.status import Status
 from bot.tools import Tools
@@ -172,6 +176,7 @@ async def assemble(
                 turn_timeout=settings.turn_timeout,
                 turn_tokens=settings.turn_tokens or 0,
                 daily_tokens=settings.daily_tokens or 0,
+                window_chars=chars_for(window_of([settings.llm_model], environ)),
             ),
             user=getpass.getuser(),
             work_dir=settings.work_dir,
@@ -194,6 +199,18 @@ async def assemble(
             sandbox=sandbox.level if sandbox.means else "",
             revert_after=settings.revert_after,
         )
+        attachments = Attachments(
+            app.bot,
+            settings.work_dir / "inbox",
+            language=settings.language,
+            transcribe=partial(
+                transcribe, http, settings.transcribe_url, settings.transcribe_key, settings.transcribe_model
+            )
+            if settings.transcribe_url
+            else None,
+        )
+        reactions = Reactions(app.bot, gate, on=settings.reactions == "on")
+        stack.push_async_callback(reactions.close)
         poller = Poller(bot=app.bot, inbox=store, handle=lambda update: face.handle(update), now=now)
         status = Status(
             store=store,
@@ -220,6 +237,8 @@ async def assemble(
             lanes=lanes,
             gate=gate,
             streams=streams,
+            attachments=attachments,
+            reactions=reactions,
             people=people,
             status=status,
             policy=lambda command, cwd: describe(command, cwd=cwd, rules=rules),
@@ -289,6 +308,7 @@ async def serve(kai: Kai, stopping: asyncio.Event) -> None:
     await kai.store.record(AuditEvent(time.time(), "started"))
     if kai.store.quarantined:
         await tell_admins(kai, f"⚠️ The database was damaged and put aside: {kai.store.quarantined}")
+    await end_grants_of_former_admins(kai)
     await kai.face.recover()
     tasks = {
         asyncio.create_task(kai.poller.run(), name="poller"),
@@ -346,6 +366,13 @@ async def shut_down(kai: Kai, tasks: list[asyncio.Task[object] | asyncio.Task[No
     await asyncio.gather(*tasks, return_exceptions=True)
     await kai.gate.close()
     await kai.app.shutdown()
+
+
+async def end_grants_of_former_admins(kai: Kai) -> None:
+    """Whoever may not approve any more has no standing approvals either."""
+    for grant in await kai.store.grants(kai.face.now()):
+        if not kai.face.people.may_decide(grant.given_by):
+            await kai.store.revoke(grant.id, at=kai.face.now(), by=None)
 
 
 async def expire_questions(face: TelegramFace) -> None:

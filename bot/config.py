@@ -49,6 +49,8 @@ SETTINGS = (
     "SEND_RATE",
     "STREAM",
     "REACTIONS",
+    "TRANSCRIBE_URL",
+    "TRANSCRIBE_MODEL",
     "LANGUAGE",
     "LOG_LEVEL",
     "LOG_FORMAT",
@@ -96,6 +98,7 @@ class Settings:
         send_rate: Messages a second over all chats.
         stream: Whether an answer is shown while it is being written.
         reactions: Whether a message is marked as received, and as done.
+        transcribe_url: Of an OpenAI-compatible API for voice messages; empty when there is none.
         secrets: Every value no one may see: the token, keys, and what else the environment holds under a
             secret's name.
     """
@@ -123,6 +126,9 @@ class Settings:
     send_rate: float
     stream: Switch
     reactions: Switch
+    transcribe_url: str
+    transcribe_model: str
+    transcribe_key: str = field(repr=False)
     language: Language
     log_level: str
     log_format: LogFormat
@@ -172,6 +178,9 @@ def load_settings(
         send_rate=read.amount("SEND_RATE", 30),
         stream=cast("Switch", read.choice("STREAM", get_args(Switch))),
         reactions=cast("Switch", read.choice("REACTIONS", get_args(Switch))),
+        transcribe_url=read.url("TRANSCRIBE_URL", "") if "TRANSCRIBE_URL" in read.environ else "",
+        transcribe_model=read.environ.get("TRANSCRIBE_MODEL", "whisper-1"),
+        transcribe_key=read.environ.get("TRANSCRIBE_API_KEY", ""),
         language=read.language("LANGUAGE"),
         log_level=read.choice("LOG_LEVEL", LOG_LEVELS, default="INFO"),
         log_format=cast("LogFormat", read.choice("LOG_FORMAT", get_args(LogFormat))),

@@ -94,12 +94,14 @@ class UserMessage:
     Attributes:
         sender_id: The Telegram user; None when it came from nobody (a schedule).
         message_id: The Telegram message, to reply to; None when there is none.
+        images: Paths of pictures that came with it, for a model that sees; the text names them too.
     """
 
     text: str
     sender_id: int | None = None
     sender_name: str = ""
     message_id: int | None = None
+    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +123,13 @@ class Notice:
     The model reads it in the user's role; no person wrote it.
 
     Attributes:
-        kind: `correction`, `promise`, `empty`, `loop` or `cap`; the loop counts them by kind.
+        kind: `correction`, `promise`, `empty`, `loop`, `cap` or `summary`; the loop counts them by kind.
+        covers: Of a summary: how many messages, from the first on, it stands for.
     """
 
     text: str
     kind: str
+    covers: int = 0
 
 
 @dataclass(frozen=True, slots=True)

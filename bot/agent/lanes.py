@@ -5,12 +5,14 @@ A lane holds nothing that must survive: what waits in it is also in the inbox or
 
 import asyncio
 import logging
+import secrets
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from bot.messages import Conversation
+from bot.store.base import UpdateIds
 
 log = logging.getLogger(__name__)
 
@@ -23,16 +25,18 @@ class Job:
 
     Attributes:
         run: Called when its turn has come; it reports its own errors.
-        update_id: The update it came from, to be named when the job is dropped.
+        update_id: The updates it came from, to be named when the job is dropped.
         label: What a person would recognise it by; for `/stop`, which lists what it drops.
         ready: Asked before the job starts; while it says no, the lane is held and looked at again when woken.
             None means always.
+        key: Random; tells one job from any other.
     """
 
     run: Callable[[], Awaitable[None]]
-    update_id: int | None = None
+    update_id: UpdateIds = None
     label: str = ""
     ready: Callable[[], Awaitable[bool]] | None = None
+    key: str = field(default_factory=lambda: secrets.token_hex(8))
 
 
 @dataclass(slots=True)
@@ -63,6 +67,16 @@ class Lanes:
         """Whether something runs there now."""
         lane = self._lanes.get(conversation)
         return lane is not None and lane.running is not None
+
+    def running(self, conversation: Conversation) -> Job | None:
+        """Return what runs there now."""
+        lane = self._lanes.get(conversation)
+        return lane.job if lane else None
+
+    def waits(self, conversation: Conversation, job: Job) -> bool:
+        """Whether a job has not begun."""
+        lane = self._lanes.get(conversation)
+        return lane is not None and any(waiting is job for waiting in lane.waiting)
 
     def holds_next(self, conversation: Conversation) -> bool:
         """Whether nothing runs there, so that what waits first is looked at now."""

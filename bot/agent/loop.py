@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot import clock
-from bot.agent import guards
+from bot.agent import compaction, guards
 from bot.agent.outcomes import Outcome, Paused, Replied, Stopped, Thinking, Typing, Watch, ignore
-from bot.agent.prompt import Soul, fit, forget_corrections, system_prompt
+from bot.agent.prompt import Soul, fit, forget_corrections, system_prompt, weight
 from bot.agent.steps import Calls
 from bot.agent.turn import Turn, to_its_end
 from bot.errors import LLMError, LLMMalformed, LLMRejected
@@ -27,7 +27,7 @@ from bot.messages import (
 )
 from bot.protocol import correction, neutralise
 from bot.redact import Redactor
-from bot.store.base import Approval, AuditEvent, Store
+from bot.store.base import Approval, AuditEvent, Store, UpdateIds
 from bot.texts import say
 
 log = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class Agent:
         conversation: Conversation,
         message: UserMessage,
         *,
-        update_id: int | None = None,
+        update_id: UpdateIds = None,
         watch: Watch = ignore,
     ) -> Outcome:
         """Add what the person said, then advance. Calls that still wait for a decision end as not run.
@@ -225,13 +225,18 @@ class Agent:
         """Ask the model once and append its reply."""
         capped = guards.count_notices(turn.transcript, "cap") > 0
         tools: Sequence[ToolDefinition] = () if capped else self._calls.definitions
+        window = self._limits.window_chars
+        if compaction.needs_room(turn.transcript, window):
+            await self._make_room(turn, compaction.KEPT * window)
         try:
-            response = await self._ask(turn, tools, self._limits.window_chars)
+            response = await self._ask(turn, tools, window)
         except LLMRejected as exc:
             if exc.reason != "too_long":
                 raise
-            log.warning("the transcript is too long for the model; asking again with half of it")
-            response = await self._ask(turn, tools, self._limits.window_chars // 4)
+            log.warning("the transcript is too long for the model; asking again with less of it")
+            used = sum(map(weight, compaction.compacted(turn.transcript)))
+            await self._make_room(turn, min(compaction.KEPT * window, used / 3))
+            response = await self._ask(turn, tools, window // 4)
         message = replace(response.message, text=self._redactor.redact(response.message.text))
         if capped:
             summary = say(self._language, "capped", done=ran_lines(turn, self._language))
@@ -259,10 +264,31 @@ class Agent:
             )
         )
 
+    async def _make_room(self, turn: Turn, keep_chars: float) -> None:
+        """Put a summary in the place of what is oldest, and tell the person; without one nothing changes."""
+        cut = compaction.cut_point(turn.transcript, keep_chars)
+        if not cut:
+            return
+        room = self._limits.window_chars // 2
+        made = await compaction.summarise(self._llm, turn.transcript, cut, max_chars=room, nonce=turn.nonce)
+        if made is None:
+            return
+        text, response = made
+        notice = compaction.summary_notice(self._redactor.redact(text), cut)
+        told = turn.effect("notice", text=say(self._language, "compacted"))
+        await to_its_end(
+            asyncio.gather(
+                turn.append([notice], effects=[told]),
+                self._store.record_usage(
+                    turn.conversation, response.model, response.usage or Usage(), self._now()
+                ),
+            )
+        )
+
     async def _ask(self, turn: Turn, tools: Sequence[ToolDefinition], window: int) -> LLMResponse:
         prompt = Prompt(
             system_prompt(self._soul.text(), user=self._user, work_dir=str(self._work_dir), nonce=turn.nonce),
-            fit(forget_corrections(turn.transcript), window),
+            fit(forget_corrections(compaction.compacted(turn.transcript)), window),
             tools,
             max_steps=self._limits.max_steps,
             language=self._language,

@@ -15,7 +15,7 @@ from bot.messages import (
     UserMessage,
     current_turn,
 )
-from bot.store.base import AuditEvent, Effect, Store
+from bot.store.base import AuditEvent, Effect, Store, UpdateIds
 
 SUBJECT_LENGTH = 120
 
@@ -50,7 +50,7 @@ class Turn:
         messages: Sequence[Message],
         *,
         effects: Sequence[Effect] = (),
-        update_id: int | None = None,
+        update_id: UpdateIds = None,
         audit: Sequence[AuditEvent] = (),
         cwd: str | None = None,
     ) -> None:

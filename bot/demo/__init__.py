@@ -15,10 +15,32 @@
 In one process, without sockets: `HTTPXRequest(httpx_kwargs={"transport": emulator.transport()})`.
 """
 
-from bot.demo.clock import VirtualClock
-from bot.demo.emulator import Emulator
-from bot.demo.faults import close, hang, refuse, slow
-from bot.demo.loopback import serve
-from bot.demo.people import Person
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bot.demo.clock import VirtualClock
+    from bot.demo.emulator import Emulator
+    from bot.demo.faults import close, hang, refuse, slow
+    from bot.demo.loopback import serve
+    from bot.demo.people import Person
 
 __all__ = ["Emulator", "Person", "VirtualClock", "close", "hang", "refuse", "serve", "slow"]
+
+_HOMES = {
+    "Emulator": "emulator",
+    "Person": "people",
+    "VirtualClock": "clock",
+    "close": "faults",
+    "hang": "faults",
+    "refuse": "faults",
+    "serve": "loopback",
+    "slow": "faults",
+}
+
+
+def __getattr__(name: str) -> object:
+    # Imported when first used: `python -m bot.demo` must come far enough to say which package is missing.
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"bot.demo.{_HOMES[name]}"), name)

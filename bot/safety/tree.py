@@ -338,11 +338,13 @@ class _Walk:
             self.found.functions.setdefault(text(name), []).append(node)
 
     def on_test_command(self, node: Node, parent: Node | None) -> None:
-        start = node.start_byte
-        if self.data[start : start + 2] == b"[[" and self.data[start + 2 : start + 3] not in (
-            b" ",
-            b"\t",
-            b"\n",
+        first, last = node.children[0], node.children[-1]
+        after = self.data[first.end_byte : first.end_byte + 1]
+        before = self.data[last.start_byte - 1 : last.start_byte]
+        pairs = {"[": "]", "[[": "]]"}
+        blank = (b" ", b"\t", b"\n")
+        if first.type in pairs and (
+            pairs[first.type] != last.type or after not in blank or before not in blank
         ):
             self.problem("the command could not be parsed for certain", text(node))
 

@@ -228,6 +228,10 @@ class Preview:
     message_id: int | None = None
 
 
+UpdateIds = int | Sequence[int] | None
+"""The updates that something came in, to be finished with it."""
+
+
 class Inbox(Protocol):
     """Updates received: none is lost, none is handled twice."""
 
@@ -239,8 +243,8 @@ class Inbox(Protocol):
         """Return what was received and not finished, by update id."""
         ...
 
-    async def finish_update(self, update_id: int, error: str = "") -> None:
-        """Mark one as handled; with `error`, as poison: kept, never handed out again. May be called twice."""
+    async def finish_update(self, update_id: UpdateIds, error: str = "") -> None:
+        """Mark it as handled; with `error`, as poison: kept, never handed out again. May be called twice."""
         ...
 
     async def last_update_id(self) -> int | None:
@@ -265,7 +269,7 @@ class Transcripts(Protocol):
         messages: Sequence[Message],
         *,
         effects: Sequence[Effect] = (),
-        update_id: int | None = None,
+        update_id: UpdateIds = None,
         cwd: str | None = None,
         audit: Sequence[AuditEvent] = (),
     ) -> None:
@@ -423,9 +427,13 @@ class Grants(Protocol):
         ...
 
     async def revoke(
-        self, grant_id: str, *, at: float, by: int, update_id: int | None = None
+        self, grant_id: str, *, at: float, by: int | None, update_id: int | None = None
     ) -> Grant | None:
-        """End a grant; what was claimed under it goes on. None if there is none in force."""
+        """End a grant; what was claimed under it goes on. None if there is none in force.
+
+        Args:
+            by: None when the bot ends it, for whoever gave it is no admin any more.
+        """
         ...
 
 
@@ -472,7 +480,7 @@ class Reverts(Protocol):
 class Outbox(Protocol):
     """Effects that were decided on and must be seen."""
 
-    async def enqueue(self, effects: Sequence[Effect], *, update_id: int | None = None) -> None: ...
+    async def enqueue(self, effects: Sequence[Effect], *, update_id: UpdateIds = None) -> None: ...
 
     def on_effects(self, listener: Callable[[], None]) -> None:
         """Have `listener` called after each commit that may have stored effects. There is one listener."""

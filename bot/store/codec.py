@@ -49,6 +49,8 @@ def decode(rows: Sequence[Sequence[str]]) -> list[Message]:
 def _message(kind: str, row: dict[str, Any]) -> Message:
     match kind:
         case "user":
+            if images := row.get("images"):
+                row["images"] = tuple(images)
             return UserMessage(**row)
         case "result":
             return ToolResult(**row)

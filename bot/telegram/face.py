@@ -15,20 +15,23 @@ from telegram.error import BadRequest
 from telegram.ext import Application, CallbackQueryHandler, MessageHandler, TypeHandler, filters
 
 from bot import clock
-from bot.agent import Agent, Paused
+from bot.agent import Agent, Paused, Replied
 from bot.agent.lanes import Job, Lanes
 from bot.agent.outcomes import Event
 from bot.messages import Conversation, UserMessage, current_turn
-from bot.store.base import Approval, Effect, Preview, Status, Store, StoredUpdate
+from bot.store.base import Approval, Effect, Preview, Status, Store, StoredUpdate, UpdateIds
 from bot.telegram import cards, inbound, outputs, progress
+from bot.telegram.attachments import Attachments
 from bot.telegram.cards import Verb, read_press
 from bot.telegram.commands import COMMANDS
 from bot.telegram.commands import gate as gate_commands
 from bot.telegram.commands.row import Asked
 from bot.telegram.decisions import Decisions
 from bot.telegram.drafts import Streams
+from bot.telegram.hearing import Hearing
 from bot.telegram.people import People
 from bot.telegram.progress import Progress
+from bot.telegram.reactions import Reactions
 from bot.telegram.send_gate import Priority, SendGate
 from bot.telegram.status import Status as StatusPage
 from bot.texts import say
@@ -49,6 +52,8 @@ class TelegramFace:
         lanes: Lanes,
         gate: SendGate,
         streams: Streams,
+        attachments: Attachments,
+        reactions: Reactions,
         people: People,
         status: StatusPage,
         policy: Callable[[str, str], str],
@@ -72,6 +77,16 @@ class TelegramFace:
         self._lanes = lanes
         self._gate = gate
         self._streams = streams
+        self._reactions = reactions
+        self._hearing = Hearing(
+            bot=app.bot,
+            store=store,
+            lanes=lanes,
+            attachments=attachments,
+            reactions=reactions,
+            language=language,
+            run_turn=self._turn,
+        )
         self.now = now
         self.decisions = Decisions(
             agent=agent,
@@ -184,6 +199,8 @@ class TelegramFace:
             await self._turn_away(update.update_id, message)
         elif await self._takes_code(update.update_id, message, user_id):
             pass
+        elif self._hearing.expects(message):
+            await self._hearing.take(update.update_id, message)
         elif not inbound.is_for_us(message, self._bot.id, self._bot.username):
             await self.store.finish_update(update.update_id)
         elif command := inbound.command_of(message, self._bot.username):
@@ -193,7 +210,7 @@ class TelegramFace:
         elif inbound.is_for_another_bot(message, self._bot.username):
             await self.store.finish_update(update.update_id)
         elif not await self._answers_a_card(update.update_id, message, user_id):
-            await self._hear(update.update_id, message, user_id)
+            await self._hearing.take(update.update_id, message)
 
     async def _on_edit(self, update: Update, _: object) -> None:
         message = update.edited_message
@@ -207,7 +224,7 @@ class TelegramFace:
         ):
             await self.store.finish_update(update.update_id)
             return
-        await self._hear(update.update_id, message, user_id, edited=True)
+        await self._hearing.take(update.update_id, message, edited=True)
 
     async def _turn_away(self, update_id: int, message: Message) -> None:
         user = message.from_user
@@ -275,76 +292,16 @@ class TelegramFace:
             return False
         return await self.decisions.take_code(update_id, message, user_id, digits)
 
-    async def _hear(self, update_id: int, message: Message, user_id: int, *, edited: bool = False) -> None:
-        conversation = inbound.conversation_of(message)
-        text = inbound.text_of(message, self._bot.username, self.language)
-        if not text:
-            await self._say(conversation, "only_text", update_id)
-            return
-        name = message.from_user.full_name if message.from_user else ""
-        heard = UserMessage(text, user_id, name, message.message_id)
-
-        async def run() -> None:
-            said = heard
-            if edited:
-                if any(
-                    isinstance(old, UserMessage)
-                    and old.message_id == heard.message_id
-                    and old.text.endswith(text)
-                    for old in await self.store.load(conversation)
-                ):
-                    await self.store.finish_update(update_id)  # only a preview or a reaction changed
-                    return
-                said = UserMessage(say(self.language, "edited", text=text), user_id, name, message.message_id)
-            await self._turn(conversation, said, update_id)
-
-        async def ready() -> bool:
-            if await self._may_go_on(conversation, message, user_id):
-                return True
-            await self._explain_wait(conversation, message, user_id)  # the question may be newer than it
-            return False
-
-        label = " ".join(text.split())[:MAX_LABEL]
-        self._lanes.put(conversation, Job(run, update_id, label, ready))
-        if self._lanes.holds_next(conversation):
-            await self._explain_wait(conversation, message, user_id)
-
-    async def _may_go_on(self, conversation: Conversation, message: Message, user_id: int) -> bool:
-        """Whether a message may be heard now. While a question is open, only a later word of the asker's may:
-        it means that the person moved on. What was sent before the card appeared has to wait its turn."""
-        for approval in await self.store.pending_approvals(conversation):
-            if user_id != approval.asker_id:
-                return False
-            shown = [card for chat_id, card in approval.cards if chat_id == message.chat_id]
-            if shown and message.message_id < min(shown):
-                return False
-            if not shown and message.date.timestamp() + 1 <= approval.created_at:
-                return False  # Telegram's times are whole seconds
-        return True
-
-    async def _explain_wait(self, conversation: Conversation, message: Message, user_id: int) -> None:
-        waiting = await self.store.pending_approvals(conversation)
-        if waiting and waiting[0].asker_id != user_id:
-            effect = Effect(
-                f"waits:{waiting[0].id}:{user_id}",
-                conversation,
-                "notice",
-                {
-                    "text": say(self.language, "waits_for_card", name=waiting[0].asker_name),
-                    "reply_to": message.message_id,
-                },
-            )
-            await self.store.enqueue([effect])
-
     # ── turns ──────────────────────────────────────────────────────────────────────────────────────────
 
     async def _turn(
-        self, conversation: Conversation, message: UserMessage | None, update_id: int | None
+        self, conversation: Conversation, message: UserMessage | None, updates: UpdateIds = None
     ) -> None:
         async def asked_in() -> int | None:
             return message.message_id if message else await self._asked_in(conversation)
 
         async with (
+            self._reactions.turn(conversation.chat_id, asked_in) as marks,
             self._streams.open(conversation, asked_in) as stream,
             Progress(
                 self._bot,
@@ -366,12 +323,13 @@ class TelegramFace:
                 if message is None:
                     outcome = await self._agent.advance(conversation, watch=watch)
                 else:
-                    outcome = await self._agent.hear(conversation, message, update_id=update_id, watch=watch)
+                    outcome = await self._agent.hear(conversation, message, update_id=updates, watch=watch)
             except Exception:
                 log.exception("a turn in %s failed", conversation)
                 await self._agent.stop(conversation, "failed_inside")
-                await self._say(conversation, "failed_here", update_id)
+                await self._say(conversation, "failed_here", updates)
                 return
+            marks.done = isinstance(outcome, Replied)
             shown.paused = isinstance(outcome, Paused)
         if isinstance(outcome, Paused):
             self._lanes.wake(conversation)
@@ -532,7 +490,7 @@ class TelegramFace:
 
     # ── words ──────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _say(self, where: Conversation, key: str, update_id: int | None, **values: object) -> None:
+    async def _say(self, where: Conversation, key: str, update_id: UpdateIds, **values: object) -> None:
         effect = Effect(
             f"say:{key}:{update_id}", where, "notice", {"text": say(self.language, key, **values)}
         )

@@ -85,12 +85,17 @@ def is_for_another_bot(message: Message, bot_name: str) -> bool:
 
 def text_of(message: Message, bot_name: str, language: str) -> str:
     """Return what the model should read: the text without our name, with what it replies to; may be empty."""
-    text = message.text or message.caption or ""
+    text = said_in(message)
     text = re.sub(rf"^\s*@{re.escape(bot_name)}\b[\s,:]*", "", text, flags=re.IGNORECASE).strip()
     quoted, name = quote_of(message)
     if text and quoted:
         return say(language, "in_reply_to", name=name, quote=quoted[:MAX_QUOTE], text=text)
     return text
+
+
+def said_in(message: Message) -> str:
+    """Return the text or caption; of a sticker, what it stands for."""
+    return message.text or message.caption or (message.sticker.emoji if message.sticker else "") or ""
 
 
 def quote_of(message: Message) -> tuple[str, str]:
@@ -123,15 +128,14 @@ def code_of(message: Message, bot_name: str) -> str | None:
 
 def written_command(message: Message) -> str:
     """Return the command a message is: all of it in code formatting or after `$ `; empty when it is none."""
-    text = message.text or ""
+    text = (message.text or "").strip()
     if text.startswith("$ "):
         return text[2:].strip()
-    body = text.strip()
-    for quote in ("```", "`"):
-        if body.startswith(quote) and body.endswith(quote) and len(body) > 2 * len(quote):
-            return body[len(quote) : -len(quote)].strip()
+    if found := re.fullmatch(r"```(?:(?:ba|z)?sh\n)?([^`]+)```|`([^`]+)`", text):
+        return (found[1] or found[2]).strip()
     kinds: list[str | None] = [MessageEntity.CODE, MessageEntity.PRE]
-    return body if body and body in (part.strip() for part in message.parse_entities(kinds).values()) else ""
+    formatted = [part.strip() for part in message.parse_entities(kinds).values()]
+    return text if text and formatted == [text] else ""
 
 
 def bare_word(text: str) -> str | None:

@@ -292,10 +292,9 @@ async def test_the_steps_of_a_turn_are_one_message_that_folds_when_the_answer_is
 
         assert re.match(r"✓ echo one · 0\.\d s · exit 0\n⏳ sleep 2\.8; false · 2 s", running)
         assert button is not None
-        assert re.fullmatch(
-            r"✓ echo one · 0\.\d s · exit 0\n✗ sleep 2\.8; false · 2\.\d s · exit 1\n✓ echo three · 0\.\d s · exit 0",
-            *shown.covered("expandable_blockquote"),
-        )
+        assert [re.sub(r"\d\.\d s", "T", quote) for quote in shown.covered("expandable_blockquote")] == [
+            "✓ echo one · T · exit 0\n✗ sleep 2.8; false · T · exit 1\n✓ echo three · T · exit 0"
+        ]
         assert shown.buttons == []
         assert len(said_by_bot(here.alice.chat)) == 2
 
@@ -305,16 +304,16 @@ async def test_the_stop_button_is_for_the_asker_and_admins_and_only_for_its_own_
     async with town(tmp_path, puppet, emulator=emulator, ALLOWED_IDS="8,-500") as here:
         carol = emulator.person(9, "Carol", started=True)
         group = emulator.group(-500, "Ops", [here.alice, here.bob, carol])
-        here.bob.send("@kai_test_bot run tail -f /dev/null", group)
-        shown = await group.expect("⏳ tail", within=15)
+        here.bob.send("@kai_test_bot run sleep 60", group)
+        shown = await group.expect("⏳ sleep", within=15)
         stop = shown.find_button("Stop")
         assert stop is not None
 
         refused = await carol.press("Stop", shown).answered()
         stopped = await here.bob.press("Stop", shown).answered(within=3)
         await group.until(lambda screen: "⏳" not in screen.text)
-        here.bob.send("@kai_test_bot run tail -f /dev/zero | sleep 60", group)
-        await group.expect("⏳ tail -f /dev/zero", within=10)
+        here.bob.send("@kai_test_bot run sleep 61", group)
+        await group.expect("⏳ sleep 61", within=10)
         late = await here.alice.press_stale(stop, shown).answered()
 
         assert "Only who asked" in refused.text

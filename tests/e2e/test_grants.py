@@ -270,6 +270,17 @@ async def test_revoked_while_it_runs_concerns_only_later_calls(tmp_path: Path) -
         assert times(here) == 2
 
 
+async def test_the_grants_of_a_former_admin_end_with_the_next_start(tmp_path: Path) -> None:
+    async with house(tmp_path, puppet, ADMIN_IDS="7,8") as here:
+        await grant(here, await ask(here), "always, this exact command")
+    async with house(tmp_path, puppet, ADMIN_IDS="8", ALLOWED_IDS="7") as here:
+        here.alice.send(AGAIN)
+        await here.alice.chat.expect("needs an admin's approval")
+
+        assert times(here) == 1
+        assert await here.kai.store.grants(here.clock()) == []
+
+
 async def test_changed_rules_end_every_grant(tmp_path: Path) -> None:
     async with town(tmp_path, puppet) as here:
         await grant(here, await ask(here), "always, this exact command")

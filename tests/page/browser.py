@@ -26,7 +26,7 @@ FLAGS = (
 
 
 @contextmanager
-def chromium(profile: Path) -> Iterator[WebDriver]:
+def chromium(profile: Path) -> Iterator[webdriver.Chrome]:
     """Start Debian's Chromium with a fresh profile; nothing is fetched for it."""
     options = Options()
     options.binary_location = shutil.which("chromium") or "chromium"

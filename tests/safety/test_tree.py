@@ -24,6 +24,8 @@ from bot.safety.tree import outline, parse, survey
         "echo $(( 1 + $(case x in ls) rm y;; esac) ))",
         'ls $"a"',
         "{ls; }",
+        "[-z * ]",
+        "[ -z *]",
         "cat <<-EOF\n\t$(rm y)\n\tEOF",
         "cat @<<EOF\n${x} a\\ b\nEOF\nrm y",
         "cat <<EOF\na\\\nEOF\nrm y\nEOF",

@@ -27,8 +27,12 @@ def check(path: Path) -> list[str]:
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
         [(integrity,)] = db.execute("PRAGMA integrity_check(1)").fetchall()
         violations = [] if integrity == "ok" else [f"the file is damaged: {integrity}"]
+        # A person's command waits in the place of the model's call.
         waiting = {
-            call_id for (call_id,) in db.execute("SELECT call_id FROM approvals WHERE status = 'pending'")
+            call_id
+            for (call_id,) in db.execute(
+                "SELECT iif(replaces <> '', replaces, call_id) FROM approvals WHERE status = 'pending'"
+            )
         }
         rows = db.execute("SELECT chat_id, thread_id, id, kind, body FROM messages ORDER BY 1, 2, 3")
         for conversation, group in groupby(rows, key=itemgetter(0, 1)):
@@ -100,6 +104,22 @@ ONCE = (
     (
         "SELECT call_id FROM claims JOIN approvals USING (call_id) WHERE status <> 'approved'",
         "claimed though not approved",
+    ),
+    (
+        "SELECT id FROM approvals WHERE status = 'approved' AND question ->> 'second_step' <> ''"
+        " AND NOT EXISTS (SELECT 1 FROM codes WHERE approval_id = approvals.id AND user_id = decided_by"
+        " AND asked_at <= decided_at AND codes.expires_at > decided_at)",
+        "of the worst class and approved without a code",
+    ),
+    (
+        "SELECT detail ->> 'approval_id' FROM audit WHERE action = 'undone' GROUP BY 1 HAVING count(*) > 1",
+        "undone twice",
+    ),
+    (
+        "SELECT detail ->> 'call_id' FROM audit JOIN grants ON grants.id = detail ->> 'grant'"
+        " WHERE action = 'ran' AND ended_at IS NULL AND audit.at > 0"
+        " GROUP BY grants.id HAVING count(*) > uses",
+        "ran under a grant more often than it was used",
     ),
 )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.messages import AssistantMessage, Message, Notice, ToolResult, UserMessage
-from bot.store.base import Status, StoredUpdate
+from bot.store.base import AuditEvent, Grant, Lasting, Status, StoredUpdate
 from bot.store.sqlite import SqliteStore
 from tests.store.check import check
 from tests.store.samples import ANN, ASKED, DIGEST, HERE, TOPIC, calling, question
@@ -131,3 +131,45 @@ async def test_a_file_changed_by_hand_is_found(path: Path, forgery: str, violati
         db.executescript(forgery)
 
     assert violation in check(path)
+
+
+async def test_the_worst_approved_without_a_code_is_found(path: Path) -> None:
+    async with SqliteStore.open(path) as store:
+        await store.ask([question(second_step="restarts the machine")], [])
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE approvals SET status = 'approved', decided_by = 5, decided_at = 1, outcome = ''")
+        decision = '{"approval_id": "a1"}'
+        db.execute("INSERT INTO audit (at, action, detail) VALUES (1, 'approval_approved', ?)", (decision,))
+        db.commit()
+
+    assert check(path) == ["of the worst class and approved without a code: 'a1'"]
+
+
+async def test_an_undoing_done_twice_is_found(path: Path) -> None:
+    async with SqliteStore.open(path) as store:
+        for at in (1.0, 2.0):
+            await store.record(AuditEvent(at, "undone", HERE, None, {"approval_id": "a1"}))
+
+    assert check(path) == ["undone twice: 'a1'"]
+
+
+async def test_a_run_under_a_grant_that_was_not_counted_is_found(path: Path) -> None:
+    async with SqliteStore.open(path) as store:
+        await store.ask([question()], [])
+        given = Grant(
+            "g1", Lasting.ALWAYS, HERE, ANN, "k", "rm x", "/srv", "this", ANN, "Ann", ASKED, ASKED + 9
+        )
+        await store.decide("a1", Status.APPROVED, at=ASKED, by=ANN, grant=given)
+        await store.record(AuditEvent(ASKED, "ran", HERE, ANN, {"grant": "g1", "call_id": "c9"}))
+
+    assert check(path) == ["ran under a grant more often than it was used: 'c9'"]
+
+
+async def test_a_persons_command_may_wait_in_the_place_of_a_call(path: Path) -> None:
+    await keep(path, UserMessage("go"), calling("c1"))
+    async with SqliteStore.open(path) as store:
+        await store.ask([question()], [])
+        new = question("a2", "c1.x", replaces="c1")
+        await store.decide("a1", Status.CANCELLED, at=ASKED, by=ANN, instead=(new, []))
+
+    assert check(path) == []

@@ -11,11 +11,13 @@ from bot.messages import Conversation
 from bot.telegram.inbound import (
     Command,
     bare_word,
+    code_of,
     command_of,
     conversation_of,
     is_for_another_bot,
     is_for_us,
     text_of,
+    written_command,
 )
 
 US = "kai_test_bot"
@@ -280,3 +282,55 @@ def test_a_bare_no_is_known_in_every_language(word: str) -> None:
 @pytest.mark.parametrize("text", ["", "?", "yes but not that", "no, the other one", "yesterday", "👍"])
 def test_more_than_a_bare_word_is_none(text: str) -> None:
     assert bare_word(text) is None
+
+
+# ── codes and commands in answer to a card ─────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("text", ["0042", " 0042\n", "@kai_test_bot 0042", "@KAI_test_bot  0042"])
+def test_four_digits_alone_may_be_a_code(alice: Person, text: str) -> None:
+    assert code_of(seen(alice.send(text)), US) == "0042"
+
+
+@pytest.mark.parametrize(
+    "text", ["042", "00421", "0042!", "code 0042", "٠٠٤٢", "@other_bot 0042", "00 42", ""]
+)
+def test_anything_else_is_no_code(alice: Person, text: str) -> None:
+    assert code_of(seen(alice.send(text or " ")), US) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("$ ls -l", "ls -l"),
+        ("$ echo 'a'\necho b", "echo 'a'\necho b"),
+        ("`ls -l`", "ls -l"),
+        ("```\nls -l\n```", "ls -l"),
+        ("```bash\nls -l\n```", "ls -l"),
+    ],
+)
+def test_a_message_that_is_all_code_or_begins_like_a_prompt_is_a_command(
+    alice: Person, text: str, command: str
+) -> None:
+    assert written_command(seen(alice.send(text))) == command
+
+
+@pytest.mark.parametrize(
+    "text", ["ls -l", "$5 is too much", "use `ls` instead", "$", "$ ", "``", "`a` or `b`"]
+)
+def test_other_words_are_a_reason_and_no_command(alice: Person, text: str) -> None:
+    assert written_command(seen(alice.send(text))) == ""
+
+
+def test_code_formatting_over_all_of_it_makes_a_command(alice: Person) -> None:
+    said = alice.send("ls -l")
+    said.content["entities"] = [{"type": "code", "offset": 0, "length": 5}]
+
+    assert written_command(seen(said)) == "ls -l"
+
+
+def test_code_formatting_over_a_part_does_not(alice: Person) -> None:
+    said = alice.send("try ls -l")
+    said.content["entities"] = [{"type": "code", "offset": 4, "length": 5}]
+
+    assert written_command(seen(said)) == ""

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -20,8 +21,10 @@ STARTED = ToolStarted(CALL, "make")
 
 
 @pytest.fixture
-def gate() -> SendGate:
-    return SendGate(FAST)
+async def gate(store: SqliteStore) -> AsyncIterator[SendGate]:
+    gate = SendGate(FAST)
+    yield gate
+    await gate.close()  # before the store
 
 
 def watching(

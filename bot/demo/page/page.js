@@ -280,7 +280,7 @@ class Pane {
     box.classList.toggle("list", commands.length > 0);
     if (box.dataset.print === print) return;
     box.dataset.print = print;
-    box.replaceChildren(...offers.map(([value, what]) => make("button", { type: "button", onclick: () => { this.input.value = value; this.grow(); this.input.focus(); } }, what ? make("b", { textContent: value.trim() }) : value, what ?? "")));
+    box.replaceChildren(...offers.map(([value, what]) => make("button", { type: "button", onclick: () => { this.input.value = value; this.grow(); this.input.focus(); } }, ...(what ? [make("b", { textContent: value.trim() }), ` ${what}`] : [value]))));
   }
 
   grow() {

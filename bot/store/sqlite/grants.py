@@ -34,7 +34,7 @@ class SqliteGrants(Part):
         return [_grant(row) for row in await self._db.read(sql, {"at": at})]
 
     async def revoke(
-        self, grant_id: str, *, at: float, by: int, update_id: int | None = None
+        self, grant_id: str, *, at: float, by: int | None, update_id: int | None = None
     ) -> Grant | None:
         values = {"id": storable(grant_id), "at": at, "by": by}
 

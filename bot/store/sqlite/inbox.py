@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Sequence
 
-from bot.store.base import StoredUpdate
+from bot.store.base import StoredUpdate, UpdateIds
 from bot.store.codec import storable
 from bot.store.sqlite.part import Part
 
@@ -22,7 +22,7 @@ class SqliteInbox(Part):
         sql = "SELECT update_id, raw FROM updates WHERE finished_at IS NULL ORDER BY update_id"
         return [StoredUpdate(update_id, raw) for update_id, raw in await self._db.read(sql)]
 
-    async def finish_update(self, update_id: int, error: str = "") -> None:
+    async def finish_update(self, update_id: UpdateIds, error: str = "") -> None:
         at, error = self._clock(), storable(error)
         await self._db.write(lambda db: finish(db, update_id, at, error))
 
@@ -35,14 +35,14 @@ class SqliteInbox(Part):
         return int(count)
 
 
-def finish(db: sqlite3.Connection, update_id: int | None, at: float, error: str = "") -> None:
+def finish(db: sqlite3.Connection, update_id: UpdateIds, at: float, error: str = "") -> None:
     """Mark an update as handled unless it is already, or there is none.
 
     Its JSON is forgotten with that, since it may hold what nobody redacted; that of poison is kept.
     """
-    if update_id is not None:
+    for one in () if update_id is None else (update_id,) if isinstance(update_id, int) else update_id:
         db.execute(
             "UPDATE updates SET finished_at = ?1, error = ?2, raw = iif(?2 = '', NULL, raw)"
             " WHERE update_id = ?3 AND finished_at IS NULL",
-            (at, error, update_id),
+            (at, error, one),
         )

@@ -4,7 +4,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Sequence
 
-from bot.store.base import Effect, StoredEffect
+from bot.store.base import Effect, StoredEffect, UpdateIds
 from bot.store.codec import from_key, key, storable, to_json
 from bot.store.sqlite.inbox import finish
 from bot.store.sqlite.part import Part
@@ -14,7 +14,7 @@ EffectRow = tuple[str, int, int, str, str, float]
 
 
 class SqliteOutbox(Part):
-    async def enqueue(self, effects: Sequence[Effect], *, update_id: int | None = None) -> None:
+    async def enqueue(self, effects: Sequence[Effect], *, update_id: UpdateIds = None) -> None:
         at = self._clock()
         rows = effect_rows(effects, at)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bot.messages import Conversation, Message, ToolResult, Transcript, UserMessage
-from bot.store.base import AuditEvent, Effect
+from bot.store.base import AuditEvent, Effect, UpdateIds
 from bot.store.codec import closes_turn, decode, encode, from_key, key, storable
 from bot.store.sqlite.grants import end_task
 from bot.store.sqlite.inbox import finish
@@ -55,7 +55,7 @@ class SqliteTranscripts(Part):
         messages: Sequence[Message],
         *,
         effects: Sequence[Effect] = (),
-        update_id: int | None = None,
+        update_id: UpdateIds = None,
         cwd: str | None = None,
         audit: Sequence[AuditEvent] = (),
     ) -> None:

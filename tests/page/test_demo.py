@@ -1,0 +1,119 @@
+"""A newcomer's first minutes in a real Chromium with the real bot: ask, approve, see it run, kill, go on."""
+
+from pathlib import Path
+
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webdriver import WebDriver
+
+from bot.demo.play import ALICE, BOB, GROUP
+from tests.page.browser import DESKTOP, PHONE, Chat, resize, wait
+
+LARGEST = 150_000
+"""Bytes of a screenshot that is kept in the repository."""
+
+
+def picture(driver: WebDriver, path: Path) -> None:
+    driver.save_screenshot(str(path))
+    assert 10_000 < path.stat().st_size < LARGEST
+
+
+def life(driver: WebDriver) -> str:
+    return driver.find_element(By.ID, "life").text
+
+
+def test_the_first_message_names_the_model(driver: WebDriver, demo: str) -> None:
+    driver.get(demo)
+
+    greeting = Chat(driver, ALICE).bubble("I am Kai")
+
+    assert "guide:offline" in Chat(driver, ALICE).text(greeting)
+
+
+def test_ask_see_the_card_approve_and_see_its_exit_code(driver: WebDriver, demo: str, pictures: Path) -> None:
+    driver.get(demo)
+    alice = Chat(driver, ALICE)
+    alice.write("How full is the disk?")
+    assert "% full" in alice.text(alice.bubble("The root disk is"))
+
+    alice.write("Delete old.tmp")
+    card = alice.bubble("May I run this?")
+    assert "rm -r -- old.tmp" in alice.text(card)
+    alice.press("Approve", card)
+    alice.bubble("old.tmp is deleted")
+
+    wait(driver, lambda: "exit 0" in alice.text(card), "the exit code on the card")
+    assert alice.all(f"{card} .keyboard button") == []
+    wait(driver, lambda: not alice.find(".toast").is_displayed(), "the toast to go")
+    picture(driver, pictures / "demo.png")
+    resize(driver, PHONE, dark=True)
+    driver.find_element(By.CSS_SELECTOR, f'#chats button[data-chat="{ALICE}"]').click()
+    picture(driver, pictures / "demo-390.png")
+
+
+def test_a_file_comes_from_the_server(driver: WebDriver, demo: str) -> None:
+    driver.get(demo)
+    alice = Chat(driver, ALICE)
+
+    alice.write("Send me logs/demo.log")
+
+    assert "demo.log" in alice.find(f"{alice.bubble('demo.log')} ").text
+    wait(driver, lambda: alice.all("a.file"), "the file")
+
+
+def test_a_command_shows_that_it_runs(driver: WebDriver, demo: str) -> None:
+    driver.get(demo)
+    alice = Chat(driver, ALICE)
+
+    alice.write("Count to 4")
+
+    wait(driver, lambda: "typing" in alice.find(".sub").text or alice.all(".draft"), "a sign of life")
+    alice.bubble("4\n", within=20)
+
+
+def test_bob_may_ask_but_not_approve(driver: WebDriver, demo: str) -> None:
+    driver.get(demo)
+    button = (By.CSS_SELECTOR, f'#chats button[data-chat="{GROUP}"]')
+    wait(driver, lambda: driver.find_elements(*button), "the group")[0].click()
+    alice, bob = Chat(driver, ALICE), Chat(driver, BOB)
+    bob.write("@kai_demo_bot make a folder called reports")
+    card = alice.bubble("mkdir -p -- reports")
+
+    bob.press("Approve", card)
+    wait(driver, lambda: "dmin" in bob.find(".toast").text, "a toast that refuses")
+    alice.press("Approve", card)
+
+    wait(driver, lambda: "exit 0" in bob.text(card), "the exit code, for both to see")
+
+
+def test_a_card_survives_kill_9_from_the_faults_panel(driver: WebDriver, demo: str) -> None:
+    resize(driver, DESKTOP)
+    driver.get(demo)
+    alice = Chat(driver, ALICE)
+    alice.write("make a folder called survived")
+    card = alice.bubble("mkdir -p -- survived")
+    driver.find_element(By.ID, "open-faults").click()
+
+    driver.find_element(By.ID, "kill").click()
+    wait(driver, lambda: "not running" in life(driver), "the bot to be dead")
+    assert "signal 9" in driver.find_element(By.ID, "process").text
+    alice.press("Approve", card)
+    driver.find_element(By.ID, "start").click()
+
+    wait(driver, lambda: life(driver) == "● running", "the bot to be back")
+    alice.bubble("The folder survived is there", within=25)
+    assert "exit 0" in alice.text(card)
+    assert len([one for one in alice.all(".message") if "folder survived is there" in one.text]) == 1
+
+
+def test_trouble_from_the_panel_is_come_through(driver: WebDriver, demo: str) -> None:
+    driver.get(demo)
+    alice = Chat(driver, ALICE)
+    alice.bubble("I am Kai")
+    driver.find_element(By.ID, "open-faults").click()
+    next(b for b in driver.find_elements(By.CSS_SELECTOR, "#troubles button") if "502" in b.text).click()
+    wait(driver, lambda: "502" in driver.find_element(By.ID, "trouble").text, "that the panel says so")
+
+    alice.write("What time is it?")
+
+    alice.bubble("on this machine", within=20)
+    assert "502" in driver.find_element(By.ID, "calls").text
