@@ -3,6 +3,7 @@
 #   make run      start the bot (settings: .env, see .env.example)
 #   make test     the tests          make check   format, lint, types, layers
 #   make fix      format and mend    make bench   measure against the floor
+#   make fuzz     100,000 commands against bash: what it tried, the classifier saw
 #   make lock     write requirements.lock anew from pyproject.toml
 
 PYTHON ?= python3
@@ -14,7 +15,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 # The engine of the embedded model: only for those who ask for it.
 LOCAL_STAMP := $(VENV)/.installed-local
 
-.PHONY: run demo test check bench fix lock clean
+.PHONY: run demo test check fuzz bench fix lock clean
 .DEFAULT_GOAL := test
 
 run: $(STAMP)
@@ -31,6 +32,9 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+fuzz: $(STAMP)
+	$(BIN)/python -m tests.safety.fuzz 100000
 
 bench: $(STAMP)
 	$(BIN)/python -m bench

@@ -7,6 +7,7 @@ BENCHMARKS = {
     "turns": "what a turn costs, beside a bare httpx loop",
     "protocol": "the parser, beside json.loads",
     "risk": "the classifier",
+    "llm": "an adapter's share of a request, beside the official SDKs",
 }
 
 

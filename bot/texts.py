@@ -573,6 +573,119 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "id": "keadaan server dan saya",
         "pt": "estado do servidor e meu",
     },
+    "help_retry": {
+        "en": "ask your last question again",
+        "id": "tanyakan lagi pertanyaan terakhir",
+        "pt": "repetir a última pergunta",
+    },
+    "help_model": {
+        "en": "which model answers here, and choose another",
+        "id": "model mana yang menjawab di sini, dan ganti",
+        "pt": "qual modelo responde aqui, e trocar",
+    },
+    "help_tools": {"en": "what the model may use", "id": "alat untuk model", "pt": "o que o modelo pode usar"},
+    "help_usage": {
+        "en": "tokens used, by model and person",
+        "id": "token terpakai, per model dan orang",
+        "pt": "tokens usados, por modelo e pessoa",
+    },
+    "help_log": {"en": "last lines of my log", "id": "baris terakhir log saya", "pt": "últimas linhas do log"},
+    "help_history": {
+        "en": "find words in what was said here",
+        "id": "cari kata dalam percakapan ini",
+        "pt": "achar palavras no que foi dito aqui",
+    },
+    "help_export": {
+        "en": "this conversation as files",
+        "id": "percakapan ini sebagai berkas",
+        "pt": "esta conversa em arquivos",
+    },
+    "help_backup": {
+        "en": "a copy of my database, to you",
+        "id": "salinan database saya, untuk Anda",
+        "pt": "uma cópia do meu banco de dados, para você",
+    },
+    "nothing_to_retry": {
+        "en": "There is nothing to ask again yet.",
+        "id": "Belum ada yang bisa ditanyakan lagi.",
+        "pt": "Ainda não há nada para repetir.",
+    },
+    "retry_not_yours": {
+        "en": "The last question was somebody else's.",
+        "id": "Pertanyaan terakhir milik orang lain.",
+        "pt": "A última pergunta era de outra pessoa.",
+    },
+    "model_now": {
+        "en": "{model} answers here. Which one should?",
+        "id": "{model} menjawab di sini. Yang mana?",
+        "pt": "{model} responde aqui. Qual deve responder?",
+    },
+    "model_others": {
+        "en": "An admin can write any other model of: {names}. Like this: /model provider:model",
+        "id": "Admin bisa menulis model lain dari: {names}. Contoh: /model provider:model",
+        "pt": "Um admin pode escrever outro modelo de: {names}. Assim: /model provider:model",
+    },
+    "model_chosen": {
+        "en": "{model} answers here from now on.",
+        "id": "{model} menjawab di sini mulai sekarang.",
+        "pt": "{model} responde aqui a partir de agora.",
+    },
+    "model_not_listed": {
+        "en": "Only an admin can choose a model that is not on the list.",
+        "id": "Hanya admin yang bisa memilih model di luar daftar.",
+        "pt": "Só um admin pode escolher um modelo fora da lista.",
+    },
+    "usage_today": {
+        "en": "Today: {tokens} tokens (input + output, calls)",
+        "id": "Hari ini: {tokens} token (masukan + keluaran, panggilan)",
+        "pt": "Hoje: {tokens} tokens (entrada + saída, chamadas)",
+    },
+    "usage_month": {
+        "en": "This month: {tokens} tokens",
+        "id": "Bulan ini: {tokens} token",
+        "pt": "Este mês: {tokens} tokens",
+    },
+    "usage_chart": {
+        "en": "The last {days} days; the highest bar is {most} tokens, the dark one is today.",
+        "id": "{days} hari terakhir; batang tertinggi {most} token, yang gelap hari ini.",
+        "pt": "Os últimos {days} dias; a barra mais alta é {most} tokens, a escura é hoje.",
+    },
+    "history_usage": {
+        "en": "Write the words after it: /history nginx certificate",
+        "id": "Tulis kata-katanya: /history nginx sertifikat",
+        "pt": "Escreva as palavras: /history nginx certificado",
+    },
+    "history_none": {
+        "en": "Nobody said that here.",
+        "id": "Tidak ada yang mengatakan itu di sini.",
+        "pt": "Ninguém disse isso aqui.",
+    },
+    "only_in_private": {
+        "en": "Only in our private chat: others would see it here.",
+        "id": "Hanya di obrolan pribadi: di sini dilihat orang lain.",
+        "pt": "Só na nossa conversa privada: aqui outros veriam.",
+    },
+    "exported": {
+        "en": "{count} messages, as Markdown and JSON.",
+        "id": "{count} pesan, sebagai Markdown dan JSON.",
+        "pt": "{count} mensagens, em Markdown e JSON.",
+    },
+    "backup_sent": {
+        "en": "The backup is on its way. On the server it is {path}.",
+        "id": "Cadangan sedang dikirim. Di server: {path}.",
+        "pt": "O backup está a caminho. No servidor: {path}.",
+    },
+    "backup_kept": {
+        "en": "The backup is too large for Telegram (50 MB); it is on the server: {path}.",
+        "id": "Cadangan terlalu besar untuk Telegram (50 MB); ada di server: {path}.",
+        "pt": "O backup é grande demais para o Telegram (50 MB); está no servidor: {path}.",
+    },
+    "backup_failed": {
+        "en": "No backup was made: {why}",
+        "id": "Cadangan gagal dibuat: {why}",
+        "pt": "O backup não foi feito: {why}",
+    },
+    "button_refresh": {"en": "Refresh", "id": "Segarkan", "pt": "Atualizar"},
     "help_pending": {
         "en": "open questions, once more",
         "id": "pertanyaan terbuka, sekali lagi",

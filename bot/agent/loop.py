@@ -260,7 +260,13 @@ class Agent:
         await to_its_end(
             asyncio.gather(
                 turn.append([message], effects=effects),
-                self._store.record_usage(turn.conversation, response.model, usage, self._now()),
+                self._store.record_usage(
+                    turn.conversation,
+                    response.model,
+                    usage,
+                    self._now(),
+                    user_id=turn.asker.sender_id if turn.asker else None,
+                ),
             )
         )
 
@@ -293,6 +299,7 @@ class Agent:
             max_steps=self._limits.max_steps,
             language=self._language,
             nonce=turn.nonce,
+            model=await self._store.model_of(turn.conversation),
         )
         response: LLMResponse | None = None
         turn.watch(Thinking())

@@ -170,7 +170,7 @@ class Person:
         for index, (name, data) in enumerate(files):
             content = media_content(self._world.files.add(kind, name, data)) | {"media_group_id": group}
             if caption and index == 0:
-                content["caption"] = caption
+                content |= captioned(caption)
             messages.append(self._post(content, chat, topic, None, None, False))
         return messages
 
@@ -308,10 +308,7 @@ class Person:
     ) -> Message:
         content = media_content(stored)
         if caption:
-            typed = said(caption)
-            content["caption"] = caption
-            if "entities" in typed:
-                content["caption_entities"] = typed["entities"]
+            content |= captioned(caption)
         return self._post(content, chat, topic, reply_to, None, False)
 
     def _post(
@@ -349,6 +346,13 @@ class Person:
         )
         world.tell(message)
         return message
+
+
+def captioned(caption: str) -> Json:
+    """Return the content of a caption as a person types it, with what the server detects in it."""
+    typed = said(caption)
+    marks = {"caption_entities": typed["entities"]} if "entities" in typed else {}
+    return {"caption": caption} | marks
 
 
 def split(text: str) -> list[str]:

@@ -20,6 +20,7 @@ class Prompt:
         max_steps: The Y of "step X/Y".
         language: `en`, `id` or `pt`: of the envelope.
         nonce: Random, one per conversation: tells our envelope from a forged one.
+        model: `provider:model` chosen for the conversation; empty for the usual chain.
     """
 
     system: str
@@ -28,6 +29,7 @@ class Prompt:
     max_steps: int = 12
     language: str = "en"
     nonce: str = ""
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,7 @@ class Topic:
     steps: tuple[Step, ...] = ()
     answer: Sentence = field(default_factory=dict)
     defaults: Mapping[str, str] = field(default_factory=dict)
+    lower: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,7 @@ def book() -> Book:
             tuple(Step(**step) for step in row.get("steps", ())),
             row.get("answer", {}),
             row.get("defaults", {}),
+            row.get("lower", ()),
         )
         for row in raw["topic"]
     )
@@ -116,6 +118,7 @@ def understand(text: str, language: str) -> Question | None:
                     for name, value in found.groupdict().items()
                     if value is not None
                 }
+                values |= {name: values[name].lower() for name in topic.lower if name in values}
                 return Question(topic, {**topic.defaults, **values}, language_of(text, language))
     return None
 

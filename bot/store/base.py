@@ -7,6 +7,7 @@ Concurrent writes may share a commit. Times are seconds since the epoch.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol
 
 from bot.messages import Conversation, Message, Transcript, Usage
@@ -175,7 +176,7 @@ class Effect:
 
     Attributes:
         key: One per effect for ever: storing a second effect of the same key does nothing.
-        kind: `answer`, `card`, `card_update`, `notice` or `file`; the face knows how each looks.
+        kind: `answer`, `card`, `card_update`, `notice`, `file` or `photo`; the face knows how each looks.
         payload: JSON object; its fields are the kind's.
     """
 
@@ -226,6 +227,26 @@ class Preview:
     conversation: Conversation
     kind: str
     message_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message that was found, and when and where it was said."""
+
+    at: float
+    conversation: Conversation
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """Tokens of one model for one person; `user_id` is None for what nobody asked for."""
+
+    model: str
+    user_id: int | None
+    calls: int
+    input: int
+    output: int
 
 
 UpdateIds = int | Sequence[int] | None
@@ -538,7 +559,17 @@ class Previews(Protocol):
 class Ledger(Protocol):
     """What was used and what was done; append-only."""
 
-    async def record_usage(self, conversation: Conversation, model: str, usage: Usage, at: float) -> None: ...
+    async def record_usage(
+        self,
+        conversation: Conversation,
+        model: str,
+        usage: Usage,
+        at: float,
+        *,
+        user_id: int | None = None,
+    ) -> None:
+        """Count one model call; `user_id` is whose message led to it."""
+        ...
 
     async def record(self, event: AuditEvent) -> None: ...
 
@@ -551,7 +582,52 @@ class Ledger(Protocol):
         ...
 
 
-class Store(Inbox, Transcripts, Approvals, SecondSteps, Grants, Reverts, Outbox, Previews, Ledger, Protocol):
+class Records(Protocol):
+    """Looking back, and what a conversation was set to."""
+
+    async def find_said(self, chat_id: int, words: Sequence[str], limit: int) -> list[Said]:
+        """Return messages of people and models in a chat that hold words beginning so, newest first.
+
+        All words must be there; case and accents don't matter. No words find nothing.
+        """
+        ...
+
+    async def everything(self, conversation: Conversation) -> list[tuple[float, Message]]:
+        """Return all messages with their times, oldest first; also what a `reset` hides."""
+        ...
+
+    async def spending(self, since: float) -> list[Spending]:
+        """Return the tokens since a time, by model and person, most first."""
+        ...
+
+    async def spent_by_day(self, since: float, days: int) -> list[int]:
+        """Return the tokens of each of so many days of 86,400 s, the first beginning at `since`."""
+        ...
+
+    async def names(self) -> dict[int, str]:
+        """Return the last known name of everybody who wrote, by user id."""
+        ...
+
+    async def model_of(self, conversation: Conversation) -> str:
+        """Return the `provider:model` chosen there; empty for the usual chain."""
+        ...
+
+    async def choose_model(self, conversation: Conversation, model: str) -> None:
+        """Choose a model for a conversation that has begun; empty for the usual chain."""
+        ...
+
+    async def backup(self, target: Path) -> None:
+        """Write a copy of all that is committed; it appears whole, and only its owner may read it.
+
+        Raises:
+            StoreError: It can't be written.
+        """
+        ...
+
+
+class Store(
+    Inbox, Transcripts, Approvals, SecondSteps, Grants, Reverts, Outbox, Previews, Ledger, Records, Protocol
+):
     """Everything kept. `bot.store.sqlite` is the one backend today."""
 
     async def size(self) -> int:
@@ -573,10 +649,13 @@ __all__ = [
     "Outbox",
     "Preview",
     "Previews",
+    "Records",
     "Revert",
     "Reverting",
     "Reverts",
+    "Said",
     "SecondSteps",
+    "Spending",
     "Status",
     "Store",
     "StoredEffect",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from telegram import CallbackQuery, Message, Update
+from telegram import CallbackQuery, InlineKeyboardMarkup, Message, Update
 from telegram.error import BadRequest
 from telegram.ext import Application, CallbackQueryHandler, MessageHandler, TypeHandler, filters
 
@@ -25,13 +25,16 @@ from bot.telegram.attachments import Attachments
 from bot.telegram.cards import Verb, read_press
 from bot.telegram.commands import COMMANDS
 from bot.telegram.commands import gate as gate_commands
-from bot.telegram.commands.row import Asked
+from bot.telegram.commands import presses as command_presses
+from bot.telegram.commands.desk import Desk
+from bot.telegram.commands.row import Asked, Pressed
 from bot.telegram.decisions import Decisions
-from bot.telegram.drafts import Streams
+from bot.telegram.drafts import ROOM, Streams
 from bot.telegram.hearing import Hearing
 from bot.telegram.people import People
 from bot.telegram.progress import Progress
 from bot.telegram.reactions import Reactions
+from bot.telegram.render import plain
 from bot.telegram.send_gate import Priority, SendGate
 from bot.telegram.status import Status as StatusPage
 from bot.texts import say
@@ -53,6 +56,7 @@ class TelegramFace:
         gate: SendGate,
         streams: Streams,
         attachments: Attachments,
+        desk: Desk,
         reactions: Reactions,
         people: People,
         status: StatusPage,
@@ -76,6 +80,7 @@ class TelegramFace:
         self._agent = agent
         self._lanes = lanes
         self._gate = gate
+        self.desk = desk
         self._streams = streams
         self._reactions = reactions
         self._hearing = Hearing(
@@ -381,6 +386,8 @@ class TelegramFace:
             await self._revoke(update.update_id, query, grant_id)
         elif (asked_in := progress.read_press(query.data)) is not None:
             await self._stop_turn(update.update_id, query, asked_in)
+        elif command := command_presses.read_press(query.data):
+            await self._press_command(update.update_id, query, *command)
         elif call_id := outputs.read_press(query.data):
             await self._fetch_output(update.update_id, query, call_id)
         elif press is None:
@@ -423,6 +430,32 @@ class TelegramFace:
         if isinstance(message, Message):
             where, effect = inbound.conversation_of(message), f"grants:{update_id}"
             await self.store.enqueue([await gate_commands.grants_effect(self, where, effect)])
+
+    async def _press_command(self, update_id: int, query: CallbackQuery, kind: str, argument: str) -> None:
+        message = query.message
+        if message is None or not self.people.may_talk(query.from_user.id, message.chat.id):
+            await self._toast(update_id, query, "toast_unknown")
+            return
+        said = await command_presses.PRESSES[kind](self, Pressed(query, argument, update_id))
+        await self._answer(query, said)
+        await self.store.finish_update(update_id)
+
+    async def rewrite(self, message: Message, text: str, buttons: InlineKeyboardMarkup | None = None) -> None:
+        """Give a message of ours another text; that it is as it was, or gone, does not matter."""
+        shown = plain(text, limit=ROOM)[0].text
+
+        async def edit() -> None:
+            with contextlib.suppress(BadRequest):
+                await self._bot.edit_message_text(
+                    shown, chat_id=message.chat.id, message_id=message.message_id, reply_markup=buttons
+                )
+
+        self._gate.leave(message.chat.id, Priority.ERROR, edit)
+
+    def hear_again(self, conversation: Conversation, message: UserMessage) -> None:
+        """Have a message heard once more, after what waits."""
+        label = " ".join(message.text.split())[:MAX_LABEL]
+        self._lanes.put(conversation, Job(lambda: self._turn(conversation, message), label=label))
 
     async def _stop_turn(self, update_id: int, query: CallbackQuery, asked_in: int) -> None:
         """Stop what runs, when it is still what the button was under."""

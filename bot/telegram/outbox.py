@@ -344,6 +344,9 @@ class Outbox:
                 name = str(payload.get("name") or path.name)
                 caption = say(self._language, "file_redacted") if changed else ""
                 return [self._file(where, content, name, caption, Priority.ANSWER)]
+            case "photo":
+                content = await asyncio.to_thread(Path(str(payload["path"])).read_bytes)
+                return [self._photo(where, content, str(payload.get("caption") or ""))]
             case "card":
                 return await self._card_parts(where, str(payload["approval_id"]))
         raise ValueError(f"unknown kind of effect {effect.kind!r}")
@@ -502,6 +505,15 @@ class Outbox:
             )
 
         return Part(where.chat_id, priority, send)
+
+    def _photo(self, where: Conversation, content: bytes, caption: str) -> Part:
+        async def send(*, again: bool, bare: bool) -> Message:
+            note = f"{caption}\n{say(self._language, 'maybe_repeat')}".strip() if again else caption
+            return await self._bot.send_photo(
+                where.chat_id, content, caption=note or None, message_thread_id=where.thread_id
+            )
+
+        return Part(where.chat_id, Priority.ANSWER, send)
 
     async def _give_up(self, stored: StoredEffect, error: str) -> None:
         await self._store.give_up(stored.id, error)

@@ -4,7 +4,7 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from bot.agent.lanes import Lanes
 from bot.store.base import Store
 from bot.telegram.poller import Poller
 from bot.telegram.send_gate import SendGate
+from bot.telegram.units import failed_units
 
 
 @dataclass(slots=True)
@@ -20,6 +21,8 @@ class Status:
     """Where `/status` reads.
 
     Attributes:
+        failed_units: Names the server's failed services; None where nobody can say.
+        last_backup: When the newest backup was made; None when there is none.
         notes: Further lines that matter (a damaged database put aside, …), asked each time.
     """
 
@@ -32,11 +35,13 @@ class Status:
     started_at: float
     now: clock.Clock
     notes: Callable[[], list[str]]
+    failed_units: Callable[[], Awaitable[list[str] | None]] = failed_units
+    last_backup: Callable[[], float | None] = lambda: None
 
     async def text(self) -> str:
         now = self.now()
         pending = await self.store.pending_approvals()
-        last_poll = self.poller.last_poll
+        last_poll, backup = self.poller.last_poll, self.last_backup()
         age = f"{now - last_poll:.0f} s ago" if last_poll else "never"
         load = " ".join(f"{value:.2f}" for value in os.getloadavg())
         lines = [
@@ -52,8 +57,14 @@ class Status:
             f"{await self.store.outbox_size()} in the outbox, {self.gate.held()} chats held back",
             f"Open questions: {len(pending)}"
             + (f", the oldest {duration(now - pending[0].created_at)}" if pending else ""),
-            f"Database: {size(await self.store.size())}",
+            f"Grants in force: {len(await self.store.grants(now))}",
+            f"Database: {size(await self.store.size())}, last backup "
+            + (f"{duration(now - backup)} ago" if backup else "never"),
         ]
+        if failed := await self.failed_units():
+            lines.insert(4, f"⚠️ Failed units: {', '.join(failed)}")
+        elif failed is not None:
+            lines.insert(4, "Failed units: none")
         return "\n".join(lines + self.notes())
 
 

@@ -177,12 +177,12 @@ def test_output_that_can_not_be_read_is_shown_as_it_is() -> None:
 
 
 def test_what_acts_comes_with_its_risk_and_a_reason() -> None:
-    calls, _ = play("restart nginx")
+    calls, _ = play("Restart nginx")
 
     assert calls[0].arguments == {
         "command": "systemctl restart nginx",
         "risk": "high",
-        "explanation": "Does `restart` on the service nginx; whoever uses it may notice.",
+        "explanation": "A restart of the service nginx; whoever uses it may notice.",
     }
 
 

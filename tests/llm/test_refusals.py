@@ -42,6 +42,26 @@ def reason(error: LLMError) -> str:
         (200, {"type": "error", "error": {"type": "overloaded_error", "message": "x"}}, "LLMUnavailable"),
         (200, {"type": "error", "error": {"type": "invalid_request_error", "message": "x"}}, "bad_request"),
         (200, {"error": {"message": "something odd"}}, "LLMUnavailable"),
+        (200, {"base_resp": {"status_code": 1004, "status_msg": "login fail"}}, "auth"),
+        (200, {"base_resp": {"status_code": 1002, "status_msg": "rate limit"}}, "LLMUnavailable"),
+        (200, {"base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}, "quota"),
+        (200, {"base_resp": {"status_code": 1027, "status_msg": "new sensitive"}}, "refused"),
+        (200, {"base_resp": {"status_code": 9999, "status_msg": "?"}}, "LLMUnavailable"),
+        (200, {"type": "response.failed", "response": {"error": {"code": "server_error"}}}, "LLMUnavailable"),
+        (
+            200,
+            {"type": "response.failed", "response": {"error": {"code": "rate_limit_exceeded"}}},
+            "LLMUnavailable",
+        ),
+        (200, {"type": "error", "code": "context_length_exceeded", "message": "x"}, "too_long"),
+        (400, [{"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "x"}}], "bad_request"),
+        (200, {"error": {"code": 503, "status": "UNAVAILABLE", "message": "x"}}, "LLMUnavailable"),
+        (429, {"error": {"status": "RESOURCE_EXHAUSTED", "message": "x"}}, "LLMUnavailable"),
+        (200, {"error": {"type": "throttlingException", "message": "x"}}, "LLMUnavailable"),
+        (200, {"error": {"type": "validationException", "message": "x"}}, "bad_request"),
+        (400, {"message": "Input is too long for requested model."}, "too_long"),
+        (403, {"message": "The security token included in the request is expired"}, "auth"),
+        (424, {"message": "model error"}, "LLMUnavailable"),
         (
             200,
             {"object": "error", "message": "x", "type": "invalid_request_error", "code": 3230},
@@ -53,7 +73,19 @@ def test_an_error_is_judged(status: int, body: object, expected: str) -> None:
     assert reason(judge(status, body)) == expected
 
 
-@pytest.mark.parametrize("body", [{"choices": []}, {"error": None}, {}, [], "ok"])
+BODIES = [{"choices": []}, {"error": None}, {}, [], "ok", {"base_resp": {"status_code": 0}, "choices": []}]
+
+
+def test_google_says_in_the_body_how_long_to_wait() -> None:
+    details = [{"@type": "…Help"}, {"@type": "…RetryInfo", "retryDelay": "37s"}]
+
+    refusal = read_refusal(429, {"error": {"code": 429, "message": "x", "details": details}})
+
+    assert refusal is not None
+    assert refusal.retry_after == 37
+
+
+@pytest.mark.parametrize("body", BODIES)
 def test_a_body_without_error_is_none(body: object) -> None:
     assert read_refusal(200, body) is None
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from selenium import webdriver
-from selenium.common.exceptions import StaleElementReferenceException
+from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -68,7 +68,7 @@ class Chat:
         return self._driver.find_elements(By.CSS_SELECTOR, f"{self._pane} {selector}")
 
     def write(self, text: str) -> None:
-        self.find("textarea").send_keys(text, Keys.ENTER)
+        wait(self._driver, lambda: self.find("textarea"), "a place to write").send_keys(text, Keys.ENTER)
 
     def bubble(self, text: str, within: float = 15) -> str:
         """Wait for the newest message that shows this text; return a selector of it.
@@ -99,7 +99,7 @@ def wait(driver: WebDriver, look: Callable[[], T | None], what: str, within: flo
     Raises:
         AssertionError: It did not; the text shows the page.
     """
-    waiting = WebDriverWait(driver, within, 0.05, [StaleElementReferenceException])
+    waiting = WebDriverWait(driver, within, 0.05, [NoSuchElementException, StaleElementReferenceException])
     try:
         return waiting.until(lambda _: look())  # type: ignore[return-value]
     except Exception as error:

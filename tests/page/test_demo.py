@@ -43,11 +43,16 @@ def test_ask_see_the_card_approve_and_see_its_exit_code(driver: WebDriver, demo:
 
     wait(driver, lambda: "exit 0" in alice.text(card), "the exit code on the card")
     assert alice.all(f"{card} .keyboard button") == []
+    alice.write("Restart nginx")
+    waiting = alice.bubble("systemctl restart nginx")
     wait(driver, lambda: not alice.find(".toast").is_displayed(), "the toast to go")
+    resize(driver, (1280, 1000))
     picture(driver, pictures / "demo.png")
     resize(driver, PHONE, dark=True)
     driver.find_element(By.CSS_SELECTOR, f'#chats button[data-chat="{ALICE}"]').click()
     picture(driver, pictures / "demo-390.png")
+    alice.press("Deny", waiting)
+    alice.bubble("was not run")
 
 
 def test_a_file_comes_from_the_server(driver: WebDriver, demo: str) -> None:
@@ -56,8 +61,8 @@ def test_a_file_comes_from_the_server(driver: WebDriver, demo: str) -> None:
 
     alice.write("Send me logs/demo.log")
 
-    assert "demo.log" in alice.find(f"{alice.bubble('demo.log')} ").text
-    wait(driver, lambda: alice.all("a.file"), "the file")
+    alice.bubble("logs/demo.log is on its way")
+    wait(driver, lambda: "demo.log" in alice.find("a.file").text, "the file")
 
 
 def test_a_command_shows_that_it_runs(driver: WebDriver, demo: str) -> None:
@@ -70,13 +75,26 @@ def test_a_command_shows_that_it_runs(driver: WebDriver, demo: str) -> None:
     alice.bubble("4\n", within=20)
 
 
+def test_an_answer_is_seen_as_it_is_written(driver: WebDriver, demo: str) -> None:
+    driver.get(demo)
+    alice = Chat(driver, ALICE)
+
+    alice.write("What can you do?")
+
+    draft = wait(driver, lambda: alice.find(".draft .text").text, "a draft")
+    whole = alice.text(alice.bubble("connect a model: ask me how"))
+    assert draft.splitlines()[0][:20] in whole
+    assert len(draft) < len(whole)
+    assert alice.all(".draft") == []
+
+
 def test_bob_may_ask_but_not_approve(driver: WebDriver, demo: str) -> None:
     driver.get(demo)
     button = (By.CSS_SELECTOR, f'#chats button[data-chat="{GROUP}"]')
     wait(driver, lambda: driver.find_elements(*button), "the group")[0].click()
     alice, bob = Chat(driver, ALICE), Chat(driver, BOB)
-    bob.write("@kai_demo_bot make a folder called reports")
-    card = alice.bubble("mkdir -p -- reports")
+    bob.write("@kai_demo_bot delete notes.txt")
+    card = alice.bubble("rm -r -- notes.txt")
 
     bob.press("Approve", card)
     wait(driver, lambda: "dmin" in bob.find(".toast").text, "a toast that refuses")
@@ -89,8 +107,8 @@ def test_a_card_survives_kill_9_from_the_faults_panel(driver: WebDriver, demo: s
     resize(driver, DESKTOP)
     driver.get(demo)
     alice = Chat(driver, ALICE)
-    alice.write("make a folder called survived")
-    card = alice.bubble("mkdir -p -- survived")
+    alice.write("Delete site")
+    card = alice.bubble("rm -r -- site")
     driver.find_element(By.ID, "open-faults").click()
 
     driver.find_element(By.ID, "kill").click()
@@ -100,9 +118,9 @@ def test_a_card_survives_kill_9_from_the_faults_panel(driver: WebDriver, demo: s
     driver.find_element(By.ID, "start").click()
 
     wait(driver, lambda: life(driver) == "● running", "the bot to be back")
-    alice.bubble("The folder survived is there", within=25)
+    alice.bubble("site is deleted", within=25)
     assert "exit 0" in alice.text(card)
-    assert len([one for one in alice.all(".message") if "folder survived is there" in one.text]) == 1
+    assert len([one for one in alice.all(".message") if "site is deleted" in one.text]) == 1
 
 
 def test_trouble_from_the_panel_is_come_through(driver: WebDriver, demo: str) -> None:

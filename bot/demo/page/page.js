@@ -153,6 +153,9 @@ class Pane {
     this.root.dataset.person = person;
     this.list = at(".messages", this.root);
     this.input = at("textarea", this.root);
+    this.low = true;
+    this.list.onscroll = () => { this.low = this.list.scrollHeight - this.list.scrollTop - this.list.clientHeight < 60; };
+    new ResizeObserver(() => this.low && this.fall()).observe(this.list);
     at(".composer", this.root).onsubmit = (event) => { event.preventDefault(); this.send(); };
     this.input.onkeydown = (event) => {
       if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); this.send(); }
@@ -205,7 +208,6 @@ class Pane {
   }
 
   drawMessages(now) {
-    const low = this.list.scrollHeight - this.list.scrollTop - this.list.clientHeight < 60;
     const wanted = this.chat.messages.filter((message) => this.here(message)).map((message) => [`m${message.id}`, message]);
     for (const draft of this.chat.drafts) if (draft.until > now && this.here(draft)) wanted.push([`d${draft.id}`, { ...draft, draft: true }]);
     const keys = new Set(wanted.map(([key]) => key));
@@ -223,8 +225,10 @@ class Pane {
       if (known.node !== place) this.list.insertBefore(known.node, place);
       before = known.node;
     }
-    if (low) this.list.scrollTop = this.list.scrollHeight;
+    if (this.low) this.fall();
   }
+
+  fall() { this.list.scrollTop = this.list.scrollHeight; }
 
   message(message) {
     if (message.draft) return this.draft(message);
@@ -308,7 +312,7 @@ class Pane {
     this.about(null, null);
     this.grow();
     if (!await this.try(ask("send", values)) && !this.input.value) { this.input.value = text; this.grow(); }
-    this.list.scrollTop = this.list.scrollHeight;
+    this.fall();
   }
 
   async sendFile(file) {
@@ -400,7 +404,7 @@ function dress(entity, children, covered) {
 
 const TROUBLES = [
   ["429: wait 5 seconds", { method: "*", kind: "refuse", status: 429, retry_after: 5 }, "The next call is answered 429, retry after 5."],
-  ["502 twice", { method: "*", kind: "refuse", status: 502, times: 2 }, "The next two calls are answered 502."],
+  ["502 once", { method: "*", kind: "refuse", status: 502 }, "The next call is answered 502: nobody knows whether it was done."],
   ["Slow: 4 seconds, three calls", { method: "*", kind: "slow", before: 4, times: 3 }, "The next three calls take 4 seconds each."],
   ["Drop the next call unread", { method: "*", kind: "close", runs: false }, "The connection of the next call is cut before Telegram acts."],
   ["Drop the next message's answer", { method: "sendMessage", kind: "close", runs: true }, "The next message arrives, but the bot is not told: the connection is cut."],
@@ -422,7 +426,6 @@ at("#open-faults").onclick = () => {
   const panel = at("#faults");
   panel.hidden = !panel.hidden;
   at("#open-faults").setAttribute("aria-expanded", String(!panel.hidden));
-  for (const pane of state.panes.values()) pane.list.scrollTop = pane.list.scrollHeight;
 };
 at("#back").onclick = () => { if (at("#faults").hidden) document.body.dataset.view = "list"; else closeFaults(false); };
 

@@ -13,6 +13,7 @@ from bot.store.sqlite.inbox import SqliteInbox
 from bot.store.sqlite.ledger import SqliteLedger
 from bot.store.sqlite.outbox import SqliteOutbox
 from bot.store.sqlite.previews import SqlitePreviews
+from bot.store.sqlite.records import SqliteRecords
 from bot.store.sqlite.reverts import SqliteReverts
 from bot.store.sqlite.second_steps import SqliteSecondSteps
 from bot.store.sqlite.transcripts import SqliteTranscripts
@@ -28,6 +29,7 @@ class SqliteStore(
     SqliteOutbox,
     SqlitePreviews,
     SqliteLedger,
+    SqliteRecords,
 ):
     """A `bot.store.base.Store`. Use `open`; its methods raise StoreError when the database refuses."""
 

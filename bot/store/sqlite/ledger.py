@@ -21,12 +21,20 @@ NEWEST = "SELECT at, action, chat_id, thread_id, user_id, detail FROM audit ORDE
 
 
 class SqliteLedger(Part):
-    async def record_usage(self, conversation: Conversation, model: str, usage: Usage, at: float) -> None:
-        row = (*key(conversation), storable(model), at, *astuple(usage))
+    async def record_usage(
+        self,
+        conversation: Conversation,
+        model: str,
+        usage: Usage,
+        at: float,
+        *,
+        user_id: int | None = None,
+    ) -> None:
+        row = (*key(conversation), storable(model), at, *astuple(usage), user_id)
         sql = (
             "INSERT INTO usage"
-            " (chat_id, thread_id, model, at, input, output, cache_read, cache_write, reasoning)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            " (chat_id, thread_id, model, at, input, output, cache_read, cache_write, reasoning, user_id)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         )
         await self._db.write(lambda db: db.execute(sql, row).rowcount)
 

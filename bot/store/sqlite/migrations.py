@@ -375,10 +375,21 @@ def m0005_previews(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX previews_effect ON previews (effect_key) WHERE effect_key <> ''")
 
 
+def m0006_records(db: sqlite3.Connection) -> None:
+    """Whose tokens, which model where, and an index of words that holds no text itself."""
+    db.execute("ALTER TABLE usage ADD COLUMN user_id INTEGER")
+    db.execute("ALTER TABLE conversations ADD COLUMN model TEXT NOT NULL DEFAULT ''")
+    db.execute(
+        "CREATE VIRTUAL TABLE message_words USING fts5 (text, content='',"
+        " tokenize='unicode61 remove_diacritics 2')"
+    )
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m0001_messages_approvals_outbox,
     m0002_transfers_posts,
     m0003_grants_codes_reverts,
     m0004_moves,
     m0005_previews,
+    m0006_records,
 )

@@ -128,8 +128,9 @@ class SqliteTranscripts(Part):
         def job(db: sqlite3.Connection) -> None:
             # The new chat may have begun before this came: what it has is kept.
             db.execute(
-                "INSERT INTO conversations (chat_id, thread_id, nonce, cwd, reset_after)"
-                " SELECT :new, thread_id, nonce, cwd, reset_after FROM conversations WHERE chat_id = :old"
+                "INSERT INTO conversations (chat_id, thread_id, nonce, cwd, reset_after, model)"
+                " SELECT :new, thread_id, nonce, cwd, reset_after, model FROM conversations"
+                " WHERE chat_id = :old"
                 " ON CONFLICT (chat_id, thread_id) DO UPDATE SET cwd = iif(cwd = '', excluded.cwd, cwd),"
                 " reset_after = max(reset_after, excluded.reset_after),"
                 " nonce = excluded.nonce",  # approvals are bound to it

@@ -16,8 +16,11 @@ from telegram import (
 )
 from telegram.error import TelegramError
 
-from bot.telegram.commands.chat import new, stop
+from bot.telegram.commands.chat import new, retry, stop
 from bot.telegram.commands.gate import audit, grants, policy
+from bot.telegram.commands.models import model, tools, usage
+from bot.telegram.commands.records import backup, export, history
+from bot.telegram.commands.records import log as show_log
 from bot.telegram.commands.row import Asked, Row
 from bot.telegram.commands.server import pending, status
 from bot.texts import say
@@ -42,11 +45,19 @@ ROWS: Sequence[Row] = (
     Row("help", show_help),
     Row("new", new),
     Row("stop", stop),
+    Row("retry", retry),
+    Row("model", model),
+    Row("tools", tools),
+    Row("history", history),
+    Row("export", export),
     Row("status", status, admin=True),
+    Row("usage", usage, admin=True),
     Row("pending", pending, admin=True),
     Row("grants", grants, admin=True),
     Row("audit", audit, admin=True),
     Row("policy", policy, admin=True),
+    Row("log", show_log, admin=True),
+    Row("backup", backup, admin=True),
 )
 COMMANDS = {row.name: row for row in ROWS}
 

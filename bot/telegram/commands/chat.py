@@ -1,7 +1,9 @@
 """Commands of a conversation: begin, stop."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from bot.messages import UserMessage
 from bot.telegram.commands.row import Asked
 from bot.texts import say
 
@@ -13,6 +15,19 @@ async def new(face: "TelegramFace", asked: Asked) -> str:
     await face.interrupt(asked.conversation)
     await face.store.reset(asked.conversation)
     return say(face.language, "new_begun")
+
+
+async def retry(face: "TelegramFace", asked: Asked) -> str:
+    """Ask the last question once more, whatever became of it."""
+    await face.interrupt(asked.conversation)
+    questions = [m for m in await face.store.load(asked.conversation) if isinstance(m, UserMessage)]
+    if not questions:
+        return say(face.language, "nothing_to_retry")
+    last = questions[-1]
+    if last.sender_id != asked.user_id and not face.people.may_decide(asked.user_id):
+        return say(face.language, "retry_not_yours")
+    face.hear_again(asked.conversation, replace(last, message_id=asked.message.message_id))
+    return ""
 
 
 async def stop(face: "TelegramFace", asked: Asked) -> str:

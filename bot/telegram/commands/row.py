@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from telegram import Message
+from telegram import CallbackQuery, Message
 
 from bot.messages import Conversation
 from bot.telegram.inbound import Command
@@ -22,6 +22,15 @@ class Asked:
     user_id: int
     update_id: int
     message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Pressed:
+    """A button of a command as it was pressed; `argument` is what its data says after the colon."""
+
+    query: CallbackQuery
+    argument: str
+    update_id: int
 
 
 Answer = Callable[["TelegramFace", Asked], Awaitable[str]]

@@ -2,8 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from telegram import InlineKeyboardButton, InlineKeyboardMarkup, Message
+
 from bot.store.base import Effect
-from bot.telegram.commands.row import Asked
+from bot.telegram.commands.row import Asked, Pressed
 from bot.texts import say
 
 if TYPE_CHECKING:
@@ -11,7 +13,21 @@ if TYPE_CHECKING:
 
 
 async def status(face: "TelegramFace", asked: Asked) -> str:
-    return await face.status.text()
+    buttons = [[say(face.language, "button_refresh"), "st:"]]
+    payload = {"text": await face.status.text(), "buttons": buttons, "reply_to": asked.message.message_id}
+    await face.store.enqueue([Effect(f"status:{asked.update_id}", asked.conversation, "notice", payload)])
+    return ""
+
+
+async def press_refresh(face: "TelegramFace", pressed: Pressed) -> str:
+    message = pressed.query.message
+    if not isinstance(message, Message):
+        return say(face.language, "toast_unknown")
+    if not face.people.may_decide(pressed.query.from_user.id):
+        return say(face.language, "toast_not_admin")
+    button = InlineKeyboardButton(say(face.language, "button_refresh"), callback_data="st:")
+    await face.rewrite(message, await face.status.text(), InlineKeyboardMarkup([[button]]))
+    return ""
 
 
 async def pending(face: "TelegramFace", asked: Asked) -> str:
