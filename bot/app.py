@@ -28,7 +28,8 @@ from bot.agent.steps import Calls
 from bot.config import SETTINGS, Settings
 from bot.errors import ConfigError, LLMError
 from bot.llm.base import LLMResponse, Prompt
-from bot.llm.providers import build_client, open_http, window_of
+from bot.llm.chosen import Chosen
+from bot.llm.providers import build_client, keyed_providers, open_http, provider_problems, window_of
 from bot.llm.transcribe import transcribe
 from bot.messages import Conversation, Risk, ToolCall, ToolDefinition, UserMessage
 from bot.notify import Notifier
@@ -39,12 +40,15 @@ from bot.store.base import AuditEvent, Effect
 from bot.store.sqlite import SqliteStore
 from bot.telegram import commands
 from bot.telegram.attachments import Attachments
+from bot.telegram.commands.desk import Desk
+from bot.telegram.commands.records import last_backup
 from bot.telegram.drafts import Streams
 from bot.telegram.face import App, TelegramFace
 from bot.telegram.outbox import Outbox
 from bot.telegram.people import People
 from bot.telegram.poller import Poller
 from bot.telegram.reactions import Reactions
+from bot.telegram.recent_log import RecentLog
 from bot.telegram.send_gate import Rates, SendGate
 from bot.telegram.status import Status
 from bot.tools import Tools
@@ -121,9 +125,14 @@ async def assemble(
         app = telegram_app(settings)
         gate = SendGate(Rates(overall=settings.send_rate))
         lanes = Lanes()
-        llm = build_client(
-            (settings.llm_model, *settings.llm_fallbacks), environ, http, tools_mode=settings.llm_tools
+        models = (settings.llm_model, *settings.llm_fallbacks)
+        llm = Chosen(
+            build_client(models, environ, http, tools_mode=settings.llm_tools),
+            lambda model: build_client((model,), environ, http, tools_mode=settings.llm_tools),
         )
+        recent_log = RecentLog(redactor.redact)
+        logging.getLogger().addHandler(recent_log)
+        stack.callback(logging.getLogger().removeHandler, recent_log)
 
         async def deliver_text(conversation: Conversation, text: str) -> None:
             await deliver(conversation, "answer", text=text)
@@ -204,7 +213,11 @@ async def assemble(
             settings.work_dir / "inbox",
             language=settings.language,
             transcribe=partial(
-                transcribe, http, settings.transcribe_url, settings.transcribe_key, settings.transcribe_model
+                transcribe,
+                http,
+                settings.transcribe_url,
+                environ.get("TRANSCRIBE_API_KEY", ""),
+                settings.transcribe_model,
             )
             if settings.transcribe_url
             else None,
@@ -221,6 +234,7 @@ async def assemble(
             work_dir=settings.work_dir,
             started_at=now(),
             now=now,
+            last_backup=lambda: last_backup(settings.state_dir / "backups"),
             notes=lambda: (
                 [f"Sandbox: {sandbox}", *rules_notes(rules)]
                 + (
@@ -238,6 +252,15 @@ async def assemble(
             gate=gate,
             streams=streams,
             attachments=attachments,
+            desk=Desk(
+                tools=tools.definitions,
+                models=tuple(dict.fromkeys(models)),
+                keyed=lambda: keyed_providers(environ),
+                model_problems=lambda model: provider_problems((model,), environ),
+                log=recent_log.lines,
+                files=outputs,
+                backups=settings.state_dir / "backups",
+            ),
             reactions=reactions,
             people=people,
             status=status,
@@ -251,7 +274,7 @@ async def assemble(
 
 def rules_in_force(state_dir: Path, env_file: Path) -> Rules:
     """Return the rules with the operator's from `rules.d`; what the bot keeps is high to touch."""
-    kept = [state_dir / name for name in ("kai.db", "kai.db-wal", "kai.db-shm", "lock", "rules.d")]
+    kept = [state_dir / name for name in ("kai.db", "kai.db-wal", "kai.db-shm", "lock", "rules.d", "backups")]
     return load_rules(state_dir / "rules.d", own_paths=map(str, [*kept, env_file.absolute()]))
 
 

@@ -128,7 +128,6 @@ class Settings:
     reactions: Switch
     transcribe_url: str
     transcribe_model: str
-    transcribe_key: str = field(repr=False)
     language: Language
     log_level: str
     log_format: LogFormat
@@ -180,7 +179,6 @@ def load_settings(
         reactions=cast("Switch", read.choice("REACTIONS", get_args(Switch))),
         transcribe_url=read.url("TRANSCRIBE_URL", "") if "TRANSCRIBE_URL" in read.environ else "",
         transcribe_model=read.environ.get("TRANSCRIBE_MODEL", "whisper-1"),
-        transcribe_key=read.environ.get("TRANSCRIBE_API_KEY", ""),
         language=read.language("LANGUAGE"),
         log_level=read.choice("LOG_LEVEL", LOG_LEVELS, default="INFO"),
         log_format=cast("LogFormat", read.choice("LOG_FORMAT", get_args(LogFormat))),

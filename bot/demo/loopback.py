@@ -12,6 +12,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bot.demo.emulator import Emulator
 
+LARGEST_FRAME = 32 * 1024 * 1024
+"""Bytes of a WebSocket message: a file of 20 MB, the most Telegram gives a bot, as base64."""
+
 
 class CuttableProtocol(H11Protocol):
     """Tells the app its connection, so that a scripted fault can cut it."""
@@ -53,6 +56,7 @@ async def serve(emulator: Emulator, port: int = 0, *, app: Starlette | None = No
             server_header=False,
             timeout_graceful_shutdown=1,
             timeout_keep_alive=75,
+            ws_max_size=LARGEST_FRAME,
         )
         config.load()
         server = uvicorn.Server(config)

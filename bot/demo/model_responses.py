@@ -180,8 +180,10 @@ class ResponsesService(Service):
             reasoning: dict[str, Any] = {"type": "reasoning", "id": f"rs_{number}", "summary": []}
             if "reasoning.encrypted_content" in (asked.body.get("include") or ()):
                 reasoning["encrypted_content"] = sign(reasoning["id"])
+            # As sent; as input the nulls are refused.
+            reasoning |= {"status": None, "content": None}
             events += _item(len(output), reasoning, [])
-            output.append({**reasoning, "status": None})
+            output.append(reasoning)
         for text in (reply.text, None, reply.after):
             if text is None:
                 for index, call in enumerate(reply.calls):

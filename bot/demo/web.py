@@ -37,7 +37,6 @@ SHOWN = 200
 CALLS_SHOWN = 30
 SETTLE = 0.05
 """Seconds in which changes are gathered before the page is told."""
-MAX_FRAME = 32 * 1024 * 1024
 
 VERBS = ("send", "document", "press", "act", "fault", "flood")
 

@@ -6,7 +6,7 @@ https://docs.claude.com/en/docs/build-with-claude/prompt-caching
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import httpx
@@ -17,13 +17,12 @@ from bot.llm.assembler import CUT, read_arguments
 from bot.llm.auth import Auth
 from bot.llm.base import LLMResponse, Prompt, TextDelta
 from bot.llm.openai_chat import tools_to_send
-from bot.llm.refusals import LimitTooHigh
+from bot.llm.refusals import LimitTooHigh, OpaqueRefused
 from bot.llm.sequence import Answered, Arranged, Asked, Said, arrange, enveloped
 from bot.llm.transport import READ_TIMEOUT, Event, post
 from bot.messages import AssistantMessage, ToolCall, ToolDefinition, Usage
 
 VERSION = "2023-06-01"
-CACHED = {"cache_control": {"type": "ephemeral"}}
 HIDDEN = ("thinking", "redacted_thinking")
 
 
@@ -44,7 +43,13 @@ class Anthropic:
         headers: Mapping[str, str] | None = None,
         auth: Auth | None = None,
         read_timeout: float = READ_TIMEOUT,
+        cache_ttl: str = "",
     ) -> None:
+        """Set up a client.
+
+        Args:
+            cache_ttl: `5m` or `1h`; empty for the API's own five minutes.
+        """
         self._http = http
         self._provider = provider
         self._url = base_url.rstrip("/").removesuffix("/v1") + "/v1/messages"
@@ -56,6 +61,7 @@ class Anthropic:
             self._headers["x-api-key"] = key
         self._auth = auth
         self._read_timeout = read_timeout
+        self._cache_ttl = cache_ttl
         self._tools: Sequence[ToolDefinition] = ()
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[TextDelta | LLMResponse, None]:
@@ -85,6 +91,9 @@ class Anthropic:
             if lower is None:
                 raise
             self._max_tokens = lower
+        except OpaqueRefused:
+            prompt = replace(prompt, transcript=opaque.forget(prompt.transcript))
+            arranged = arrange(prompt, ids.ANTHROPIC)
         async with aclosing(self._post(prompt, arranged)) as events:
             async for event in events:
                 yield event
@@ -97,6 +106,7 @@ class Anthropic:
             model=self._model,
             max_tokens=self._max_tokens,
             known_tools=self._tools,
+            cache_ttl=self._cache_ttl,
         )
         return post(
             self._http,
@@ -118,6 +128,7 @@ def request_body(
     model: str,
     max_tokens: int,
     known_tools: Sequence[ToolDefinition] = (),
+    cache_ttl: str = "",
 ) -> dict[str, Any]:
     """Return the body of a request.
 
@@ -128,25 +139,28 @@ def request_body(
     Args:
         known_tools: Definitions to send when the prompt has none but the history has calls.
     """
+    cached = {"cache_control": {"type": "ephemeral", **({"ttl": cache_ttl} if cache_ttl else {})}}
     body: dict[str, Any] = {
         "model": model,
         "max_tokens": max_tokens,
-        "messages": _messages(prompt, arranged, provider, model),
+        "messages": _messages(prompt, arranged, provider, model, cached),
         "stream": True,
     }
     if prompt.system.strip():
-        body["system"] = [{"type": "text", "text": prompt.system, **CACHED}]
+        body["system"] = [{"type": "text", "text": prompt.system, **cached}]
     if tools := tools_to_send(prompt, arranged, known_tools):
         body["tools"] = [
             {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
             for tool in tools
         ]
-        body["tools"][-1].update(CACHED)
+        body["tools"][-1].update(cached)
         body["tool_choice"] = {"type": "auto" if prompt.tools else "none"}
     return body
 
 
-def _messages(prompt: Prompt, arranged: Arranged, provider: str, model: str) -> list[dict[str, Any]]:
+def _messages(
+    prompt: Prompt, arranged: Arranged, provider: str, model: str, cached: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     kept = opaque.replayable(provider, model, arranged.transcript)
     for item in arranged.items:
@@ -167,7 +181,7 @@ def _messages(prompt: Prompt, arranged: Arranged, provider: str, model: str) -> 
                 ]
                 _add(messages, "user", blocks)
     for spoken in [wire for wire in messages if wire["role"] == "user"][-2:]:
-        spoken["content"][-1].update(CACHED)
+        spoken["content"][-1].update(cached)
     return messages
 
 

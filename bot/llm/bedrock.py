@@ -37,7 +37,7 @@ class Bedrock(WireClient):
     id_style = ids.ANTHROPIC
     decoder = FrameDecoder
 
-    def body(self, prompt: Prompt, arranged: Arranged, *, refused: str = "") -> dict[str, Any]:
+    def body(self, prompt: Prompt, arranged: Arranged) -> dict[str, Any]:
         cached = [CACHE_POINT] if CACHING.search(self.model) else []
         body: dict[str, Any] = {"messages": self._messages(prompt, arranged, cached)}
         if prompt.system.strip():

@@ -42,7 +42,9 @@ def connect(
         case "anthropic":
             from bot.llm.anthropic import Anthropic
 
-            return Anthropic(http, base_url=url, **{**common, "max_tokens": row.max_tokens or 8192})
+            ttl = row.setting("cache_ttl", environ)
+            common["max_tokens"] = row.max_tokens or 8192
+            return Anthropic(http, base_url=url, cache_ttl=ttl, **common)
         case "responses":
             from bot.llm.responses import Responses
 

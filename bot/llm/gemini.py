@@ -34,10 +34,8 @@ class Gemini(WireClient):
 
     id_style = ids.ANTHROPIC
 
-    def body(self, prompt: Prompt, arranged: Arranged, *, refused: str = "") -> dict[str, Any]:
+    def body(self, prompt: Prompt, arranged: Arranged) -> dict[str, Any]:
         kept = opaque.replayable(self.provider, self.model, arranged.transcript)
-        if refused == "thoughtSignature":
-            kept = {}
         stand_in = "" if UNSIGNED_MODELS.match(self.model) else NO_SIGNATURE
         body: dict[str, Any] = {"contents": _contents(prompt, arranged, kept, stand_in)}
         if prompt.system.strip():
@@ -49,10 +47,6 @@ class Gemini(WireClient):
             mode = "AUTO" if prompt.tools else "NONE"
             body["toolConfig"] = {"functionCallingConfig": {"mode": mode}}
         return body
-
-    def correct(self, parameter: str) -> bool:
-        # Signatures are wrong in one history, not for the model.
-        return parameter == "thoughtSignature"
 
     def reply(self) -> "GeminiReply":
         return GeminiReply()

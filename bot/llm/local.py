@@ -9,14 +9,16 @@ import asyncio
 import hashlib
 import json
 import os
+import re
 import secrets
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 
@@ -240,6 +242,7 @@ _CALL = (
 )
 _WORDS = r"words ::= [^<\x00-\x09] [^<\x00-\x09]{0,1500}" + "\n"
 EITHER = f"root ::= call | words\n{_CALL}{_WORDS}"
+CALL_ONLY = f"root ::= call\n{_CALL}"
 WORDS_ONLY = f"root ::= words\n{_WORDS}"
 
 
@@ -276,6 +279,11 @@ def grammar(prompt: Prompt) -> str:
     calls = sum(isinstance(message, ToolResult) for message in current_turn(prompt.transcript))
     offered = any(tool.name == "run_in_terminal" for tool in prompt.tools)
     return EITHER if offered and calls < MAX_CALLS else WORDS_ONLY
+
+
+def seems_made_up(text: str) -> bool:
+    """Whether words that no result stands behind state a fact: a figure, a path, a name in code."""
+    return not text.startswith("<") and re.search(r"[0-9`/]", text) is not None
 
 
 def read(text: str, *, cut: bool) -> AssistantMessage:
@@ -326,6 +334,15 @@ def open_engine(path: Path, threads: int) -> Complete:
     return server.handle_chat_completions  # type: ignore[no-any-return]
 
 
+@dataclass(slots=True)
+class Said:
+    """One completion, as far as it has come."""
+
+    text: str = ""
+    stop: str = "stop"
+    usage: Usage = Usage()
+
+
 class LocalModel:
     """The client. The model is loaded when first asked; one question at a time.
 
@@ -351,35 +368,48 @@ class LocalModel:
         self._one_at_a_time = asyncio.Lock()
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[TextDelta | LLMResponse, None]:
+        form = grammar(prompt)
+        # Before there is a result, words are held back until it is clear that nothing in them is made up.
+        held = form == EITHER and not any(isinstance(m, ToolResult) for m in current_turn(prompt.transcript))
+        async with self._one_at_a_time:
+            if self._complete is None:
+                self._complete = await asyncio.to_thread(self._open, self._path, self._threads)
+            said = Said()
+            async for piece in self._say(self._complete, prompt, form, said):
+                if not held:
+                    yield TextDelta(piece)
+            if held and seems_made_up(said.text):
+                said = Said()
+                async for _ in self._say(self._complete, prompt, CALL_ONLY, said):
+                    pass
+        message = read(said.text, cut=said.stop == "length")
+        if held and message.text:
+            yield TextDelta(message.text)
+        stop: Literal["end", "tool_calls", "length"] = "length" if said.stop == "length" else "end"
+        yield LLMResponse(message, said.usage, "tool_calls" if message.tool_calls else stop, self._path.stem)
+
+    async def _say(
+        self, complete: Complete, prompt: Prompt, form: str, said: "Said"
+    ) -> AsyncGenerator[str, None]:
+        """Ask once; yield words as they come, and note everything in `said`."""
         asked = {
             "messages": messages(prompt),
-            "grammar": grammar(prompt),
+            "grammar": form,
             "temperature": 0,
             "max_tokens": MAX_TOKENS,
             "stream": True,
             "stream_options": {"include_usage": True},
             "cache_prompt": True,
         }
-        async with self._one_at_a_time:
-            if self._complete is None:
-                self._complete = await asyncio.to_thread(self._open, self._path, self._threads)
-            whole, stop, usage = "", "stop", Usage()
-            async for chunk in self._chunks(self._complete, asked):
-                if counted := chunk.get("usage"):
-                    usage = Usage(counted.get("prompt_tokens", 0), counted.get("completion_tokens", 0))
-                for choice in chunk.get("choices", ()):
-                    stop = choice.get("finish_reason") or stop
-                    piece = choice.get("delta", {}).get("content") or ""
-                    whole += piece
-                    if piece and not whole.startswith("<"):
-                        yield TextDelta(piece)
-        message = read(whole, cut=stop == "length")
-        yield LLMResponse(
-            message,
-            usage,
-            "tool_calls" if message.tool_calls else "length" if stop == "length" else "end",
-            self._path.stem,
-        )
+        async for chunk in self._chunks(complete, asked):
+            if counted := chunk.get("usage"):
+                said.usage = Usage(counted.get("prompt_tokens", 0), counted.get("completion_tokens", 0))
+            for choice in chunk.get("choices", ()):
+                said.stop = choice.get("finish_reason") or said.stop
+                piece = choice.get("delta", {}).get("content") or ""
+                said.text += piece
+                if piece and not said.text.startswith("<"):
+                    yield piece
 
     async def _chunks(self, complete: Complete, asked: Mapping[str, Any]) -> AsyncGenerator[Chunk, None]:
         """Run a completion in a thread and yield its chunks; leaving early makes it stop."""

@@ -32,7 +32,7 @@ class Ollama(WireClient):
     decoder = LineDecoder
     num_ctx: int | None = None
 
-    def body(self, prompt: Prompt, arranged: Arranged, *, refused: str = "") -> dict[str, Any]:
+    def body(self, prompt: Prompt, arranged: Arranged) -> dict[str, Any]:
         options = {"num_ctx": self.num_ctx, "num_predict": self.max_tokens}
         body: dict[str, Any] = {
             "model": self.model,

@@ -7,6 +7,7 @@ Source: https://docs.claude.com/en/docs/build-with-claude/extended-thinking
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from bot.messages import AssistantMessage, Message, Notice, Opaque, ToolResult, UserMessage
 
@@ -39,6 +40,14 @@ def replayable(provider: str, model: str, transcript: Sequence[Message]) -> dict
                 found[index] = parts
         digest.update(_fingerprint(message))
     return found
+
+
+def forget(transcript: Sequence[Message]) -> list[Message]:
+    """Return the transcript without anybody's parts, for a provider that refused its own after all."""
+    return [
+        replace(message, opaque=None) if isinstance(message, AssistantMessage) and message.opaque else message
+        for message in transcript
+    ]
 
 
 def _has_parts(message: Message, provider: str, model: str) -> bool:

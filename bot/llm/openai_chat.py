@@ -6,7 +6,7 @@ Source: https://platform.openai.com/docs/api-reference/chat
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import httpx
@@ -16,7 +16,7 @@ from bot.llm import ids, opaque
 from bot.llm.assembler import CallAssembler
 from bot.llm.auth import Auth
 from bot.llm.base import LLMResponse, Prompt, TextDelta
-from bot.llm.refusals import LimitTooHigh, UnsupportedParameter
+from bot.llm.refusals import LimitTooHigh, OpaqueRefused, UnsupportedParameter
 from bot.llm.sequence import Answered, Arranged, Asked, Said, arrange, enveloped
 from bot.llm.transport import READ_TIMEOUT, Event, post
 from bot.messages import AssistantMessage, ToolCall, ToolDefinition, Usage
@@ -109,6 +109,9 @@ class OpenAIChat:
         except (UnsupportedParameter, LimitTooHigh) as exc:
             if not self._correct(exc):
                 raise
+        except OpaqueRefused:
+            prompt = replace(prompt, transcript=opaque.forget(prompt.transcript))
+            arranged = arrange(prompt, self._quirks.id_style)
         async with aclosing(self._post(prompt, arranged)) as events:
             async for event in events:
                 yield event

@@ -58,7 +58,12 @@ def cost(model: str, usage: Usage) -> Decimal | None:
     Cached and written tokens are part of `usage.input` and are charged once; reasoning is part of the output.
     """
     price = price_of(model)
-    if price is None or (price.up_to is not None and usage.input > price.up_to):
+    return charge(price, usage) if price else None
+
+
+def charge(price: Price, usage: Usage) -> Decimal | None:
+    """Return what one reply costs at a price; see `cost`."""
+    if price.up_to is not None and usage.input > price.up_to:
         return None
     plain = usage.input - usage.cache_read - usage.cache_write
     parts = (

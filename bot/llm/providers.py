@@ -1,5 +1,6 @@
 """From `provider:model` to a client, by the rows of providers.toml."""
 
+import contextlib
 import hashlib
 import logging
 from collections.abc import Mapping, Sequence
@@ -78,6 +79,8 @@ def _provider_problems(provider: Provider, environ: Mapping[str, str]) -> list[s
         asked = any(f"{{{name}}}" in template for template in needed) or name in ("client_id", "region")
         if asked and not provider.setting(name, environ):
             problems.append(f"{aliases[0]} is not set")
+    if (ttl := provider.setting("cache_ttl", environ)) not in ("", "5m", "1h"):
+        problems.append(f"{provider.settings['cache_ttl'][0]}: {ttl!r} is neither 5m nor 1h")
     if (given := provider.setting("num_ctx", environ)) and not (given.isdecimal() and int(given) >= 1024):
         problems.append(f"{provider.settings['num_ctx'][0]}: {given!r} is not a number of tokens")
     try:
@@ -147,6 +150,16 @@ def find_key(provider: Provider, environ: Mapping[str, str]) -> str:
         except (OSError, UnicodeDecodeError) as exc:
             raise ConfigError(f"{name}: {str(path)!r} can't be read: {type(exc).__name__}") from None
     return ""
+
+
+def keyed_providers(environ: Mapping[str, str]) -> list[str]:
+    """Return the providers that have a key of their own, by name; their models can be asked for."""
+    names = []
+    for provider in load_providers().values():
+        with contextlib.suppress(ConfigError):
+            if find_key(provider, environ):
+                names.append(provider.name)
+    return names
 
 
 def provider_secrets(environ: Mapping[str, str]) -> set[str]:

@@ -20,7 +20,7 @@ class UnsupportedParameter(LLMRejected):
     """The model does not take a parameter of the request; one corrected request may follow.
 
     Attributes:
-        parameter: Its name at the top level of the body; `thoughtSignature` for signatures anywhere in it.
+        parameter: Its name at the top level of the body.
     """
 
     def __init__(self, message: str, *, parameter: str) -> None:
@@ -42,6 +42,10 @@ class LimitTooHigh(LLMRejected):
     def below(self, sent: int) -> int | None:
         """Return the limit to ask for instead of the one sent; None if the words give none."""
         return max((number for number in self.numbers if 0 < number < sent), default=None)
+
+
+class OpaqueRefused(LLMRejected):
+    """A signature or hidden part that was sent back no longer holds; without them the request may do."""
 
 
 class ToolsUnsupported(LLMRejected):
@@ -135,6 +139,11 @@ _LIMIT_TEXT = re.compile(
     r".{0,80}(too large|maximum|at most|valid range|less than or equal|exceed|>)",
     re.I,
 )
+_OPAQUE_TEXT = re.compile(
+    r"thought.?signature|invalid `?signature`?|`?(redacted_)?thinking`?.{0,40}(blocks?|cannot be modified)"
+    r"|encrypted content for item|required (following|reasoning) item|reasoning_content is missing",
+    re.I,
+)
 _PARAMETER_TEXT = re.compile(
     r"""(?:unsupported|unknown|unrecognized|unexpected|extra|not permitted|not supported)""", re.I
 )
@@ -178,8 +187,8 @@ def error_of(provider: str, refusal: Refusal, *, key: str = "", retry_after: flo
         return LLMRejected(said, reason="too_long")
     if status in (408, 409, 424, 425, 429) or status >= 500:
         return LLMUnavailable(said, retry_after=retry_after)
-    if "thought signature" in refusal.text.lower().replace("_", " "):
-        return UnsupportedParameter(said, parameter="thoughtSignature")
+    if 400 <= status < 500 and _OPAQUE_TEXT.search(refusal.text):
+        return OpaqueRefused(said)
     if "Encrypted content is not supported" in refusal.text:
         return UnsupportedParameter(said, parameter="include")
     if "reasoning_effort" in refusal.text:

@@ -30,7 +30,7 @@ class Responses(WireClient):
 
     id_style = ids.ANTHROPIC
 
-    def body(self, prompt: Prompt, arranged: Arranged, *, refused: str = "") -> dict[str, Any]:
+    def body(self, prompt: Prompt, arranged: Arranged) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self.model,
             "input": _input(prompt, arranged, self.provider, self.model),

@@ -24,7 +24,7 @@ class StackSpot(WireClient):
     supports_native_tools = False
     id_style = ids.OPENAI
 
-    def body(self, prompt: Prompt, arranged: Arranged, *, refused: str = "") -> dict[str, Any]:
+    def body(self, prompt: Prompt, arranged: Arranged) -> dict[str, Any]:
         return {
             "streaming": True,
             "user_prompt": flatten(prompt, arranged),

@@ -3,15 +3,16 @@
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any, ClassVar, Protocol
 
 import httpx
 
 from bot.errors import LLMMalformed
-from bot.llm import ids
+from bot.llm import ids, opaque
 from bot.llm.auth import Auth
 from bot.llm.base import LLMResponse, Prompt, TextDelta
-from bot.llm.refusals import LimitTooHigh, UnsupportedParameter
+from bot.llm.refusals import LimitTooHigh, OpaqueRefused, UnsupportedParameter
 from bot.llm.sequence import Arranged, arrange
 from bot.llm.sse import EventDecoder
 from bot.llm.transport import READ_TIMEOUT, Decoder, Event, post
@@ -72,12 +73,8 @@ class WireClient(ABC):
         self._read_timeout = read_timeout
 
     @abstractmethod
-    def body(self, prompt: Prompt, arranged: Arranged, *, refused: str = "") -> dict[str, Any]:
-        """Return the body of a request.
-
-        Args:
-            refused: The field that the last request of this very prompt was refused for.
-        """
+    def body(self, prompt: Prompt, arranged: Arranged) -> dict[str, Any]:
+        """Return the body of a request."""
 
     @abstractmethod
     def reply(self) -> Reply:
@@ -99,7 +96,6 @@ class WireClient(ABC):
         yield reply.response(self.provider, self.model, arranged)
 
     async def _events(self, prompt: Prompt, arranged: Arranged) -> AsyncGenerator[Event, None]:
-        refused = ""
         try:
             async with aclosing(self._post(self.body(prompt, arranged))) as events:
                 async for event in events:
@@ -111,17 +107,13 @@ class WireClient(ABC):
                 raise
             self.max_tokens = lower
         except UnsupportedParameter as exc:
-            refused = exc.parameter
-            if not self.correct(refused):
-                raise
-        async with aclosing(self._post(self.body(prompt, arranged, refused=refused))) as events:
+            self.left_out.add(exc.parameter)
+        except OpaqueRefused:
+            prompt = replace(prompt, transcript=opaque.forget(prompt.transcript))
+            arranged = arrange(prompt, self.id_style)
+        async with aclosing(self._post(self.body(prompt, arranged))) as events:
             async for event in events:
                 yield event
-
-    def correct(self, parameter: str) -> bool:
-        """Remember a field the model does not take; return whether the next request will differ."""
-        self.left_out.add(parameter)
-        return True
 
     def _post(self, body: dict[str, Any]) -> AsyncGenerator[Event, None]:
         for name in self.left_out:

@@ -254,7 +254,7 @@ class Stream:
         if self._message_id is None:
             self._putting = asyncio.create_task(self._put(shows))
             await asyncio.wait([self._putting])
-            return self._message_id is not None or self._preview is None
+            return not self._over and (self._message_id is not None or self._preview is None)
         message_id = self._message_id
 
         async def edit() -> object:
@@ -300,6 +300,9 @@ class Stream:
 
         try:
             await self._all.gate.run(self.where.chat_id, Priority.PROGRESS, put, droppable=True)
+        except Forbidden as exc:
+            log.info("what is being written can't be shown in %s: %s", self.where.chat_id, exc)
+            self._over = True
         except (Dropped, TelegramError) as exc:
             log.debug("what is being written was not shown: %r", exc)
 

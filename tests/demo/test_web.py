@@ -1,6 +1,7 @@
 """The page's door: what it tells, what it takes, and who gets in at all."""
 
 import asyncio
+import base64
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -212,6 +213,14 @@ async def test_files_go_both_ways_and_never_run_as_a_page(stage: Stage) -> None:
     assert got.headers["content-disposition"] == "attachment"
     assert image.headers["content-type"] == "image/jpeg"
     assert none.status_code == 404
+
+
+async def test_as_large_a_file_as_telegram_gives_a_bot_goes_through(stage: Stage) -> None:
+    data = base64.b64encode(bytes(20_000_000)).decode()
+    async with stage.page() as page:
+        sent = await page.do("document", person=7, chat=7, name="big.bin", data=data)
+
+    assert sent["result"]["file"]["file_size"] == 20_000_000
 
 
 async def test_a_page_that_goes_away_ends_what_served_it(stage: Stage) -> None:

@@ -4,10 +4,11 @@ from typing import Any
 import httpx
 import pytest
 
-from bot.demo.model_server import Reply, call
+from bot.demo.model_server import ModelServer, Reply, call, serve_model
 from bot.llm.anthropic import Anthropic
+from bot.llm.providers import build_client
 from bot.messages import AssistantMessage, Message, Notice, Opaque, ToolCall, ToolResult, UserMessage
-from tests.llm.samples import asking, hear, line, one_step
+from tests.llm.samples import asking, environ_for, hear, line, one_step
 
 
 def marks(body: dict[str, Any]) -> list[str]:
@@ -27,6 +28,20 @@ async def test_tools_system_and_the_last_two_user_messages_are_marked_for_the_ca
         await hear(here.client, asking(*transcript))
 
     assert marks(dict(here.server.requests[0].body)) == ["tools.2", "system.0", "4.0", "6.1"]
+
+
+@pytest.mark.parametrize(
+    ("ttl", "sent"), [("1h", {"type": "ephemeral", "ttl": "1h"}), ("", {"type": "ephemeral"})]
+)
+async def test_the_cache_is_kept_for_as_long_as_the_operator_wants(ttl: str, sent: dict[str, str]) -> None:
+    """Requirement N9."""
+    server = ModelServer(lambda request: Reply("Hi."))
+
+    async with serve_model(server) as url, httpx.AsyncClient() as http:
+        environ = {**environ_for(url), "ANTHROPIC_CACHE_TTL": ttl}
+        await hear(build_client(["anthropic:scripted"], environ, http))
+
+    assert server.requests[0].body["system"][0]["cache_control"] == sent
 
 
 async def test_all_results_of_a_step_come_first_in_one_user_message() -> None:

@@ -255,12 +255,29 @@ async def hear(model: LocalModel, question: Prompt | None = None) -> tuple[list[
 
 
 async def test_plain_words_stream_and_are_counted() -> None:
-    deltas, response = await hear(LocalModel(Path("m"), open_engine=engine("It is ", "25% full.")))
+    model = LocalModel(Path("m"), open_engine=engine("It is ", "25% full."))
+
+    deltas, response = await hear(model, asked(answered=1))
 
     assert deltas == ["It is ", "25% full."]
     assert response.message == AssistantMessage("It is 25% full.")
     assert response.usage is not None
     assert (response.usage.input, response.usage.output) == (500, 7)
+
+
+async def test_a_figure_that_no_result_stands_behind_becomes_a_call() -> None:
+    forms: list[str] = []
+
+    def complete(body: Mapping[str, Any], take: Callable[[Mapping[str, Any]], bool]) -> None:
+        forms.append(body["grammar"])
+        text = frame("df -h /") if body["grammar"] == local.CALL_ONLY else "The disk is 25% full."
+        take({"choices": [{"delta": {"content": text}, "finish_reason": "stop"}]})
+
+    deltas, response = await hear(LocalModel(Path("m"), open_engine=lambda path, threads: complete))
+
+    assert forms == [local.EITHER, local.CALL_ONLY]
+    assert deltas == []
+    assert response.message.tool_calls[0].arguments["command"] == "df -h /"
 
 
 async def test_a_command_is_a_call_that_claims_to_be_high() -> None:
@@ -307,7 +324,7 @@ async def test_leaving_in_the_middle_stops_the_engine() -> None:
         loop.call_soon_threadsafe(stopped.set)
 
     model = LocalModel(Path("m"), open_engine=lambda path, threads: complete)
-    async with aclosing(model.stream(asked())) as events:
+    async with aclosing(model.stream(asked(answered=1))) as events:
         async for _ in events:
             break
 

@@ -1,6 +1,6 @@
 """What a provider hides in a reply goes back to it, and to nobody else (requirement N6), on every wire."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -123,6 +123,29 @@ async def test_a_history_of_another_model_is_told_to_gemini_as_unsigned() -> Non
 
     signatures = found(here.server.requests[0].body, "thoughtSignature")
     assert signatures == ["skip_thought_signature_validator"]
+
+
+FORGED: Mapping[str, Mapping[str, object]] = {
+    "anthropic": {"type": "thinking", "thinking": "hm", "signature": "x"},
+    "responses": {"type": "reasoning", "id": "rs_9", "summary": [], "encrypted_content": "x"},
+    "bedrock": {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "x"}}},
+}
+
+
+@pytest.mark.parametrize("wire", FORGED)
+async def test_a_history_whose_hidden_parts_are_refused_after_all_is_sent_without_them(wire: str) -> None:
+    """As when the key now belongs to another organisation: else the conversation would be stuck for ever."""
+    async with line(wire, [Reply("", [call("uptime")], thinking="hm"), Reply("Up.")]) as here:
+        message = (await hear(here.client, asking(UserMessage("up?")))).message
+        kept = message.opaque
+        assert kept
+        forged = Opaque(kept.provider, kept.model, [kept.parts[0], FORGED[wire], {"call": True}])
+        result = ToolResult(message.tool_calls[0].id, "yes")
+        heard = await hear(here.client, asking(UserMessage("up?"), replace(message, opaque=forged), result))
+
+    assert heard.message.text == "Up."
+    assert len(here.server.refusals) == 1
+    assert found(here.server.requests[-1].body, HIDDEN[wire]) == []
 
 
 async def test_a_signature_gemini_calls_corrupted_is_left_out_of_that_request_only() -> None:

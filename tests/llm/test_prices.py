@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from bot.llm.prices import cost, load_prices, price_of
+from bot.llm.prices import Price, charge, cost, load_prices, price_of
 from bot.messages import Usage
 
 
@@ -31,6 +31,13 @@ def test_reasoning_is_part_of_the_output() -> None:
 )
 def test_an_unknown_price_is_unknown_and_not_nothing(model: str, usage: Usage) -> None:
     assert cost(model, usage) is None
+
+
+def test_tokens_without_a_price_make_the_whole_cost_unknown() -> None:
+    price = Price("m", date(2026, 1, 1), "", input=Decimal(1), output=Decimal(1))
+
+    assert charge(price, Usage(1_000_000)) == Decimal(1)
+    assert charge(price, Usage(1_000_000, cache_read=1)) is None
 
 
 def test_every_price_has_its_day_and_its_source() -> None:

@@ -31,6 +31,7 @@ from tests.llm.samples import asking, environ_for, hear, one_step
         (["anthropic:c"], {"ANTHROPIC_OAUTH_TOKEN": "t"}, ["ANTHROPIC_API_KEY", "subscription", "terms"]),
         (["anthropic:c"], {"ANTHROPIC_API_KEY": "sk-ant-oat01-x"}, ["subscription"]),
         (["bedrock:m"], {"AWS_BEARER_TOKEN_BEDROCK": "t"}, ["BEDROCK_REGION"]),
+        (["anthropic:c"], {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_CACHE_TTL": "2h"}, ["ANTHROPIC_CACHE_TTL"]),
         (["ollama:m"], {"OLLAMA_NUM_CTX": "lots"}, ["OLLAMA_NUM_CTX", "'lots'"]),
         (["stackspot:a"], {"CLIENT_ID": "c", "CLIENT_KEY": "k"}, ["STACKSPOT_REALM"]),
         (["stackspot:a"], {"CLIENT_KEY": "k", "STACKSPOT_REALM": "r"}, ["STACKSPOT_CLIENT_ID"]),
@@ -287,9 +288,8 @@ def test_importing_the_models_loads_no_heavy_library() -> None:
     import subprocess
     import sys
 
-    loaded = (
-        "import sys, bot.llm; print([m for m in ('pydantic', 'telegram', 'starlette') if m in sys.modules])"
-    )
+    heavy = ("pydantic", "telegram", "starlette", "botocore")
+    loaded = f"import sys, bot.llm; print([m for m in {heavy} if m in sys.modules])"
 
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
 

@@ -10,7 +10,7 @@ from tests.page.conftest import Stage
 
 OVERLAPS = """
 const shown = [...document.querySelectorAll(
-  "#top > *, #chats > *, .tabs button, .pane > *, .message, .service, .keyboard button, .composer > *, "
+  "#top > *, main > *, #chats > *, .tabs button, .pane > *, .message, .bubble, .service, .keyboard button, .composer > *, "
   + "#faults > *, #faults button")].filter((one) => one.checkVisibility());
 const box = (one) => {
   let { left, right, top, bottom } = one.getBoundingClientRect();
@@ -49,6 +49,7 @@ def open_chat(driver: WebDriver, stage: Stage, chat: int) -> None:
     driver.get(stage.url)
     button = (By.CSS_SELECTOR, f'#chats button[data-chat="{chat}"]')
     wait(driver, lambda: driver.find_elements(*button), f"chat {chat}")[0].click()
+    wait(driver, lambda: driver.find_element(*button).get_attribute("aria-current") == "true", "the chat")
 
 
 def keyboard(*rows: list[str]) -> dict[str, object]:

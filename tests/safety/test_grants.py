@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bot.messages import Conversation, Risk, ToolCall
-from bot.safety import Gate, Judgement, Verdict, classify, rules_version
+from bot.safety import Gate, Invocation, Judgement, Verdict, classify, rules_version
 from bot.safety.grants import files_behind, fingerprints, key, why_not
 
 HERE = Conversation(7)
@@ -88,6 +88,16 @@ def test_what_is_not_pinned_down_or_too_grave_is_never_granted(
     assert judgement.grant_key == ""
     assert judgement.no_grant
     assert why in judgement.no_grant
+
+
+def test_a_shell_behind_a_wrapper_nobody_knows_is_still_one() -> None:
+    invocation = Invocation(
+        "mywrapper", ("--", "/bin/bash", "deploy.sh"), True, "mywrapper -- /bin/bash deploy.sh"
+    )
+
+    assert why_not(
+        "mywrapper -- /bin/bash deploy.sh", Verdict(Risk.HIGH, invocations=(invocation,), literal=True)
+    )
 
 
 def test_a_repaired_call_is_never_granted(tmp_path: Path) -> None:

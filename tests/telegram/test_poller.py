@@ -11,7 +11,7 @@ from telegram.error import InvalidToken
 
 from bot.clock import SettableClock
 from bot.demo import Emulator, Person, VirtualClock, close, hang, refuse, serve
-from bot.store.base import StoredUpdate
+from bot.store.base import StoredUpdate, UpdateIds
 from bot.store.sqlite import SqliteStore
 from bot.telegram.poller import Poller
 from tests.telegram.conftest import bot_on, end, settle
@@ -121,7 +121,7 @@ class Inbox:
     async def unhandled(self) -> list[StoredUpdate]:
         return await self._store.unhandled()
 
-    async def finish_update(self, update_id: int, error: str = "") -> None:
+    async def finish_update(self, update_id: UpdateIds, error: str = "") -> None:
         await self._store.finish_update(update_id, error)
 
     async def last_update_id(self) -> int | None:

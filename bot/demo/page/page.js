@@ -87,24 +87,31 @@ function chatName(chat) {
   return chat.type === "private" ? `${state.bot.first_name} ↔ ${chat.title}` : chat.title;
 }
 
+function newEntry(chat) {
+  const avatar = make("span", { className: "avatar", textContent: initials(chat.title) });
+  avatar.style.setProperty("--hue", hue(chat.id));
+  const entry = make("button", { type: "button", onclick: () => show(chat.id) }, avatar,
+    make("span", {}, make("span", { className: "name", textContent: chatName(chat) }), make("span", { className: "last" })), make("i"));
+  entry.dataset.chat = chat.id;
+  at("#chats").insertBefore(entry, at("#chats p"));
+  return entry;
+}
+
+// An entry stays the same element for as long as the page lives: one that was replaced between the press and
+// the release of a mouse button would swallow the click.
 function drawList() {
-  const entries = [...state.chats.values()].map((chat) => {
-    const last = chat.messages.at(-1);
+  const [first, second] = [...state.people.values()];
+  at("#chats p").textContent = `${first?.first_name} may approve, ${second?.first_name ?? "others"} may only ask. What the bot runs, it runs on this machine.`;
+  for (const chat of state.chats.values()) {
+    const entry = at(`#chats [data-chat="${chat.id}"]`) ?? newEntry(chat), last = chat.messages.at(-1);
     const count = chat.messages.filter((message) => message.bot).length;
     if (state.open === chat.id || !state.seen.has(chat.id)) state.seen.set(chat.id, count);
     const news = count - state.seen.get(chat.id);
-    const avatar = make("span", { className: "avatar", textContent: initials(chat.title) });
-    avatar.style.setProperty("--hue", hue(chat.id));
-    const entry = make("button", { type: "button", onclick: () => show(chat.id) }, avatar,
-      make("span", {}, make("span", { className: "name", textContent: chatName(chat) }), make("span", { className: "last", textContent: last ? last.text || words(last.kind) : "nothing yet" })));
-    entry.dataset.chat = chat.id;
+    at(".last", entry).textContent = last ? last.text || words(last.kind) : "nothing yet";
+    at("i", entry).textContent = news;
+    at("i", entry).hidden = news <= 0;
     entry.setAttribute("aria-current", String(state.open === chat.id));
-    if (news > 0) entry.append(make("i", { textContent: news }));
-    return entry;
-  });
-  const [first, second] = [...state.people.values()];
-  entries.push(make("p", { textContent: `${first?.first_name} may approve, ${second?.first_name ?? "others"} may only ask. What the bot runs, it runs on this machine.` }));
-  at("#chats").replaceChildren(...entries);
+  }
 }
 
 function show(id, enter = true) {

@@ -4,7 +4,7 @@ import asyncio
 import json
 import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from bot.errors import StoreError
@@ -105,5 +105,6 @@ def _copy(source: Path, target: Path) -> None:
             db.execute("VACUUM INTO ?", (str(part),))
         part.replace(target)
     except (OSError, sqlite3.Error) as error:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
         raise StoreError(f"cannot back up to {str(target)!r}: {error}") from error

@@ -1,0 +1,77 @@
+"""What is shown of an answer or a turn before it is done, so that the next process can go on with it."""
+
+from bot.messages import AssistantMessage, UserMessage
+from bot.store.base import Effect, Preview, Store
+from tests.store.conftest import OpenStore
+from tests.store.samples import HERE, TOPIC
+
+FINISHING = Effect("a1", HERE, "answer", {"text": "Done.", "preview": True})
+
+
+async def test_a_preview_is_the_same_until_it_is_ended(store: Store) -> None:
+    first = await store.begin_preview(HERE, "answer")
+    await store.preview_sent(first.id, 55)
+
+    again = await store.begin_preview(HERE, "answer")
+
+    assert again == Preview(first.id, HERE, "answer", 55)
+    await store.end_preview(first.id)
+    assert await store.open_previews("answer") == []
+
+
+async def test_kinds_and_conversations_have_their_own(store: Store) -> None:
+    made = [await store.begin_preview(HERE, "answer"), await store.begin_preview(TOPIC, "answer")]
+    await store.begin_preview(HERE, "progress")
+
+    assert await store.open_previews("answer") == made
+    assert await store.open_previews("answer", TOPIC) == [made[1]]
+
+
+async def test_it_survives_a_restart(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        preview = await store.begin_preview(HERE, "answer")
+        await store.preview_sent(preview.id, 55)
+
+    async with open_store() as store:
+        assert await store.open_previews("answer") == [Preview(preview.id, HERE, "answer", 55)]
+
+
+async def test_the_answer_is_handed_the_preview_when_it_is_stored(store: Store) -> None:
+    preview = await store.begin_preview(HERE, "answer")
+    await store.append(HERE, [AssistantMessage("Done.")], effects=[FINISHING])
+
+    await store.preview_sent(preview.id, 55)  # its own message may arrive later
+
+    assert await store.preview_of("a1") == Preview(preview.id, HERE, "answer", 55)
+    assert await store.open_previews("answer") == []
+
+
+async def test_an_answer_that_finishes_nothing_is_handed_nothing(store: Store) -> None:
+    await store.begin_preview(HERE, "answer")
+
+    await store.enqueue([Effect("a2", HERE, "answer", {"text": '"preview":true'})])
+    await store.enqueue([Effect("a3", TOPIC, "answer", {"text": "Done.", "preview": True})])
+
+    assert await store.preview_of("a2") is None
+    assert await store.preview_of("a3") is None
+    assert len(await store.open_previews("answer")) == 1
+
+
+async def test_when_a_person_speaks_again_what_stands_open_is_forgotten(store: Store) -> None:
+    preview = await store.begin_preview(HERE, "answer")
+    await store.append(HERE, [AssistantMessage("Done.")], effects=[FINISHING])
+    await store.begin_preview(HERE, "answer")
+    await store.begin_preview(HERE, "progress")
+
+    await store.append(HERE, [UserMessage("And now?")])
+
+    assert await store.open_previews("answer") == await store.open_previews("progress") == []
+    assert await store.preview_of("a1") == preview
+
+
+async def test_a_chat_that_moves_leaves_its_messages_behind(store: Store) -> None:
+    await store.begin_preview(HERE, "progress")
+
+    await store.migrate_chat(HERE.chat_id, -100)
+
+    assert await store.open_previews("progress") == []
