@@ -20,6 +20,7 @@ from bot.messages import (
     Message,
     Notice,
     ToolDefinition,
+    ToolResult,
     Usage,
     UserMessage,
     pending_calls,
@@ -62,6 +63,7 @@ class Agent:
         limits: Limits,
         user: str = "",
         work_dir: Path,
+        credentials: Sequence[str] = (),
         language: str = "en",
         now: clock.Clock = clock.system,
     ) -> None:
@@ -73,6 +75,7 @@ class Agent:
         self._limits = limits
         self._user = user
         self._work_dir = work_dir
+        self._credentials = credentials
         self._language = language
         self._now = now
 
@@ -136,6 +139,13 @@ class Agent:
         """Void a question and ask about a person's command instead; see `Calls.change`."""
         turn = await self._begin(approval.conversation, ignore)
         return await self._calls.change(turn, approval, command, by=by, name=name, update_id=update_id)
+
+    async def look_again(
+        self, approval: Approval, *, by: int, name: str, update_id: int | None = None
+    ) -> Approval | ToolResult | None:
+        """See whether a question still asks for what would happen now; see `Calls.look_again`."""
+        turn = await self._begin(approval.conversation, ignore)
+        return await self._calls.look_again(turn, approval, by=by, name=name, update_id=update_id)
 
     async def undo(self, approval: Approval, *, by: int | None = None, name: str = "") -> bool:
         """Undo what an approved command did; see `Calls.undo`."""
@@ -293,7 +303,13 @@ class Agent:
 
     async def _ask(self, turn: Turn, tools: Sequence[ToolDefinition], window: int) -> LLMResponse:
         prompt = Prompt(
-            system_prompt(self._soul.text(), user=self._user, work_dir=str(self._work_dir), nonce=turn.nonce),
+            system_prompt(
+                self._soul.text(),
+                user=self._user,
+                work_dir=str(self._work_dir),
+                nonce=turn.nonce,
+                credentials=self._credentials,
+            ),
             fit(forget_corrections(compaction.compacted(turn.transcript)), window),
             tools,
             max_steps=self._limits.max_steps,

@@ -14,6 +14,7 @@ import secrets
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -375,9 +376,10 @@ class LocalModel:
             if self._complete is None:
                 self._complete = await asyncio.to_thread(self._open, self._path, self._threads)
             said = Said()
-            async for piece in self._say(self._complete, prompt, form, said):
-                if not held:
-                    yield TextDelta(piece)
+            async with aclosing(self._say(self._complete, prompt, form, said)) as pieces:
+                async for piece in pieces:
+                    if not held:
+                        yield TextDelta(piece)
             if held and seems_made_up(said.text):
                 said = Said()
                 async for _ in self._say(self._complete, prompt, CALL_ONLY, said):
@@ -401,15 +403,16 @@ class LocalModel:
             "stream_options": {"include_usage": True},
             "cache_prompt": True,
         }
-        async for chunk in self._chunks(complete, asked):
-            if counted := chunk.get("usage"):
-                said.usage = Usage(counted.get("prompt_tokens", 0), counted.get("completion_tokens", 0))
-            for choice in chunk.get("choices", ()):
-                said.stop = choice.get("finish_reason") or said.stop
-                piece = choice.get("delta", {}).get("content") or ""
-                said.text += piece
-                if piece and not said.text.startswith("<"):
-                    yield piece
+        async with aclosing(self._chunks(complete, asked)) as chunks:
+            async for chunk in chunks:
+                if counted := chunk.get("usage"):
+                    said.usage = Usage(counted.get("prompt_tokens", 0), counted.get("completion_tokens", 0))
+                for choice in chunk.get("choices", ()):
+                    said.stop = choice.get("finish_reason") or said.stop
+                    piece = choice.get("delta", {}).get("content") or ""
+                    said.text += piece
+                    if piece and not said.text.startswith("<"):
+                        yield piece
 
     async def _chunks(self, complete: Complete, asked: Mapping[str, Any]) -> AsyncGenerator[Chunk, None]:
         """Run a completion in a thread and yield its chunks; leaving early makes it stop."""

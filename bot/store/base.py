@@ -80,6 +80,15 @@ class Revert:
 
 
 @dataclass(frozen=True, slots=True)
+class CardLine:
+    """One line of a card. `code` asks for a copyable monospace `text`; `label` may be empty."""
+
+    label: str
+    text: str
+    code: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Approval:
     """A question to a person about one tool call.
 
@@ -93,12 +102,17 @@ class Approval:
         cards: (chat_id, message_id) of every card sent for it.
         reason: What the person said with a denial, or why it was cancelled.
         outcome: One line after the run (`exit 0, 1.2 s`); empty before.
-        replaces: Id of the model's call whose place this takes; empty unless a person changed the command.
+        replaces: Id of the model's call whose place this takes: a person changed the command, or what it would
+            do changed. Empty for the first question about a call.
         changed_by: Who wrote the command instead of the model; empty when nobody did.
         second_step: Why a press alone does not approve; empty when it does.
         grant_key: What a grant given here covers, see `bot.safety.grants.key`; empty when none may be given.
         grant_files: Absolute paths of what runs behind the command; a grant ends when one changes.
         undo: The command that undoes this one; empty when none is known.
+        lines: What the call would do, found out without doing it; shown instead of `command`. May be empty.
+        warnings: What stands out in that; may be empty.
+        fingerprint: Of what `lines` say: the press is for this alone. Empty when there are none.
+        image: Absolute path of a picture to be seen before the card; empty when there is none.
         code: Asked of a presser at the moment; None otherwise.
         revert: How its undoing stands; None when it runs without.
     """
@@ -129,6 +143,10 @@ class Approval:
     grant_key: str = ""
     grant_files: tuple[str, ...] = ()
     undo: str = ""
+    lines: tuple[CardLine, ...] = ()
+    warnings: tuple[str, ...] = ()
+    fingerprint: str = ""
+    image: str = ""
     code: Code | None = None
     revert: Revert | None = None
 
@@ -336,7 +354,7 @@ class Approvals(Protocol):
     async def approvals_for(self, call_ids: Sequence[str]) -> dict[str, Approval]:
         """Return the questions about these calls, by call id.
 
-        Once a person has changed a command, the call's question is the one that took its place.
+        Where a question took another's place, it is the call's.
         """
         ...
 
@@ -386,7 +404,14 @@ class Approvals(Protocol):
     async def card_sent(self, approval_id: str, chat_id: int, message_id: int) -> None: ...
 
     async def finish_approval(self, call_id: str, outcome: str) -> None:
-        """Keep the outcome of an approved call and store its `card_update`; nothing if it had no question."""
+        """Keep the outcome of an approved call and store its `card_update`; nothing if it had no question.
+
+        The first outcome stays, but for `correct_outcome`.
+        """
+        ...
+
+    async def correct_outcome(self, call_id: str, outcome: str) -> None:
+        """Put what became of an approved call later in the place of its outcome; the cards change. May repeat."""
         ...
 
     async def claim(
@@ -639,6 +664,7 @@ __all__ = [
     "Approval",
     "Approvals",
     "AuditEvent",
+    "CardLine",
     "Code",
     "Effect",
     "Grant",

@@ -21,6 +21,9 @@ DONE = "👌"
 AFTER = 0.7
 """Seconds: an answer that comes sooner is mark enough."""
 
+AT_ONCE = 5
+REMEMBERED = 1000
+
 
 @dataclass(slots=True)
 class Marks:
@@ -39,8 +42,10 @@ class Reactions:
         self._marked = set[tuple[int, int]]()
 
     def received(self, chat_id: int, message_id: int) -> None:
-        """Mark a message as seen."""
-        if self._on and (chat_id, message_id) not in self._marked:
+        """Mark a message as seen; left out when many come at once."""
+        if self._on and (chat_id, message_id) not in self._marked and len(self._tasks) < AT_ONCE:
+            if len(self._marked) >= REMEMBERED:
+                self._marked.clear()  # of messages that were dropped or never answered
             self._marked.add((chat_id, message_id))
             self._spawn(self._set(chat_id, message_id, RECEIVED))
 

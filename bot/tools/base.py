@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from bot.errors import ToolError
 from bot.messages import Conversation, Risk, ToolCall, ToolDefinition
+from bot.tools.card import CardDetails, Preview
 from bot.tools.codes import code_of
 
 log = logging.getLogger(__name__)
@@ -144,9 +145,14 @@ def tool(
 
 
 class Tools(Mapping[str, Tool]):
-    """The tools there are, by name."""
+    """The tools there are, by name.
 
-    def __init__(self, tools: Iterable[Tool]) -> None:
+    Args:
+        previews: By tool name, for tools whose card says what a call would do.
+    """
+
+    def __init__(self, tools: Iterable[Tool], previews: Mapping[str, Preview] | None = None) -> None:
+        self._previews = dict(previews or {})
         tools = sorted(tools, key=lambda tool: tool.name)
         self._tools = {tool.name: tool for tool in tools}
         if len(self._tools) < len(tools):
@@ -173,6 +179,23 @@ class Tools(Mapping[str, Tool]):
         except ToolError as error:
             return ToolOutcome(str(error), is_error=True, code=code_of(error))
         return None
+
+    async def preview(
+        self, call: ToolCall, conversation: Conversation, cwd: Path, *, timeout: float
+    ) -> CardDetails | ToolOutcome | None:
+        """Find out what a valid call would do; see `bot.tools.card.Preview`.
+
+        Returns:
+            What the card must say, or why the call can't be made; None when its arguments say it all.
+        """
+        preview = self._previews.get(call.name)
+        if preview is None:
+            return None
+        try:
+            async with asyncio.timeout(timeout):
+                return await preview(call, conversation, cwd)
+        except Exception as error:
+            return _failure(call.name, error)
 
     async def run(self, call: ToolCall, context: ToolContext) -> ToolOutcome:
         """Run one call and return what came of it, whatever came of it.

@@ -5,15 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.messages import Conversation, ToolCall
-
-
-@dataclass(frozen=True, slots=True)
-class CardLine:
-    """One line of a card. `code` asks for a copyable monospace `text`; `label` may be empty."""
-
-    label: str
-    text: str
-    code: bool = False
+from bot.store.base import CardLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +34,5 @@ Preview = Callable[[ToolCall, Conversation, Path], Awaitable[CardDetails]]
 Called before a card is made and again at the press; as often as you like until the call ran. Raises ToolError
 when the call could not succeed: nobody should be asked, and the model reads why.
 """
+
+__all__ = ["CardDetails", "CardLine", "Preview"]

@@ -5,7 +5,7 @@ Names may be shown to anyone, values to nobody.
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from io import StringIO
 from pathlib import Path
 
@@ -20,10 +20,12 @@ class Credentials:
 
     Args:
         folder: Need not exist; may be relative to nothing: absolute.
+        learn: Told of every value as it is read, for the redactor: a file may be new or changed.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, learn: Callable[[str], None] = lambda value: None) -> None:
         self._folder = folder
+        self._learn = learn
 
     @property
     def folder(self) -> Path:
@@ -84,6 +86,9 @@ class Credentials:
             raise ToolError("NotConfigured", f"{str(path)!r} is not UTF-8 text{wanted}") from None
         except OSError as error:
             raise ToolError("EACCES", f"{str(path)!r} can't be read: {error.strerror}") from error
+        for value in values.values():
+            for spelling in spellings(value):
+                self._learn(spelling)
         if missing := [key for key in required if key not in values]:
             raise ToolError("NotConfigured", f"{str(path)!r} lacks {', '.join(missing)}{wanted}")
         return values

@@ -360,3 +360,29 @@ async def test_an_error_of_what_is_run_first_reaches_the_caller(lanes: Lanes) ->
 
     with pytest.raises(ValueError, match="no"):
         await lanes.run_first(HERE, fail)
+
+
+async def test_cutting_ends_what_runs_and_lets_what_waits_go_on(lanes: Lanes, work: Work) -> None:
+    cut = Job(work.blocked("a"), update_id=5)
+    lanes.put(HERE, cut)
+    lanes.put(HERE, Job(work.quick("b")))
+    await asyncio.sleep(0.01)
+
+    assert await lanes.cut(HERE) is cut
+    await idle(lanes)
+
+    assert work.done == ["a begins", "a ends", "b"]
+    assert await lanes.cut(HERE) is None
+
+
+async def test_what_runs_and_what_waits_can_be_asked(lanes: Lanes, work: Work) -> None:
+    running, waiting = Job(work.blocked("a")), Job(work.quick("b"))
+    lanes.put(HERE, running)
+    lanes.put(HERE, waiting)
+    await asyncio.sleep(0.01)
+
+    assert lanes.running(HERE) is running
+    assert lanes.running(ELSEWHERE) is None
+    assert lanes.waits(HERE, waiting)
+    assert not lanes.waits(HERE, running)
+    assert not lanes.waits(ELSEWHERE, waiting)

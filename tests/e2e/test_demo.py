@@ -48,12 +48,17 @@ class Visitor:
 
     async def until(self, text: str, within: float = 20) -> Json:
         """Wait until a message of the bot shows this text; return it."""
-        async with asyncio.timeout(within):
-            while True:
-                for message in reversed(self.messages):
-                    if message["bot"] and text in message["text"]:
-                        return message
-                await self.hear()
+        try:
+            async with asyncio.timeout(within):
+                while True:
+                    for message in reversed(self.messages):
+                        if message["bot"] and text in message["text"]:
+                            return message
+                    await self.hear()
+        except TimeoutError:
+            shown = "\n".join(message["text"] for message in self.messages)
+            log = Path(re.findall(r"log\s+(\S+)", self.told)[0]).read_text()
+            raise AssertionError(f"no {text!r} within {within} s; the chat: {shown}\nlog: {log}") from None
 
     async def hear(self) -> None:
         said = json.loads(await self.socket.recv())

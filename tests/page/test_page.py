@@ -10,8 +10,8 @@ from tests.page.conftest import Stage
 
 OVERLAPS = """
 const shown = [...document.querySelectorAll(
-  "#top > *, main > *, #chats > *, .tabs button, .pane > *, .message, .bubble, .service, .keyboard button, .composer > *, "
-  + "#faults > *, #faults button")].filter((one) => one.checkVisibility());
+  "#top > *, main > *, #chats > *, .tabs button, .pane > *, .message, .bubble, .service, "
+  + ".keyboard button, .composer > *, #faults > *, #faults button")].filter((one) => one.checkVisibility());
 const box = (one) => {
   let { left, right, top, bottom } = one.getBoundingClientRect();
   for (let up = one.parentElement; up; up = up.parentElement) {

@@ -1,4 +1,4 @@
-"""Albums and pastes are one message; everything else is delivered at once (facts/telegram §3.3)."""
+"""Albums and pastes are one message; everything else is delivered at once."""
 
 import asyncio
 from collections.abc import Sequence

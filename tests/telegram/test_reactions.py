@@ -102,3 +102,13 @@ async def test_a_turn_that_nobody_asked_for_and_a_chat_that_refuses_disturb_noth
             turn.done = True
 
     await settle(lambda: [c.status for c in emulator.calls("setMessageReaction")][:1] == [400])
+
+
+async def test_a_burst_of_messages_is_not_a_burst_of_marks(
+    reactions: Reactions, emulator: Emulator, alice: Person
+) -> None:
+    for message in [alice.send(f"number {number}") for number in range(50)]:
+        reactions.received(7, message.id)
+    await asyncio.sleep(0.2)
+
+    assert 1 <= len(marks(emulator)) <= 5

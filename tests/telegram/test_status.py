@@ -155,3 +155,31 @@ def test_memory_is_read_from_the_kernel() -> None:
 
     assert used.split()[1] in ("MB", "GB")
     assert total.split()[1] in ("MB", "GB", "TB")
+
+
+async def test_it_names_failed_services_and_the_last_backup(page: Page, now: SettableClock) -> None:
+    status = page()
+
+    async def failed() -> list[str]:
+        return ["nginx.service", "cert.timer"]
+
+    status.failed_units = failed
+    status.last_backup = lambda: now() - 7200
+    text = await status.text()
+
+    assert "⚠️ Failed units: nginx.service, cert.timer" in text
+    assert "last backup 2 h 0 min ago" in text
+    assert "Grants in force: 0" in text
+
+
+async def test_where_nobody_knows_of_services_and_backups_it_says_so_or_nothing(page: Page) -> None:
+    status = page()
+
+    async def nobody() -> None:
+        return None
+
+    status.failed_units = nobody
+    text = await status.text()
+
+    assert "Failed units" not in text
+    assert "last backup never" in text

@@ -12,11 +12,13 @@ from bot.store.sqlite.grants import SqliteGrants
 from bot.store.sqlite.inbox import SqliteInbox
 from bot.store.sqlite.ledger import SqliteLedger
 from bot.store.sqlite.outbox import SqliteOutbox
+from bot.store.sqlite.posts import SqlitePosts
 from bot.store.sqlite.previews import SqlitePreviews
 from bot.store.sqlite.records import SqliteRecords
 from bot.store.sqlite.reverts import SqliteReverts
 from bot.store.sqlite.second_steps import SqliteSecondSteps
 from bot.store.sqlite.transcripts import SqliteTranscripts
+from bot.store.sqlite.transfers import SqliteTransfers
 
 
 class SqliteStore(
@@ -30,8 +32,10 @@ class SqliteStore(
     SqlitePreviews,
     SqliteLedger,
     SqliteRecords,
+    SqliteTransfers,
+    SqlitePosts,
 ):
-    """A `bot.store.base.Store`. Use `open`; its methods raise StoreError when the database refuses."""
+    """A `bot.store.base.Store`, with transfers and posts. Use `open`; its methods raise StoreError when the database refuses."""
 
     @classmethod
     @asynccontextmanager

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bot.messages import Conversation
-from bot.store.base import Approval, AuditEvent, Code, Effect, Grant, Revert, Reverting, Status
+from bot.store.base import Approval, AuditEvent, CardLine, Code, Effect, Grant, Revert, Reverting, Status
 from bot.store.codec import from_key, key, storable, to_json
 from bot.store.sqlite.grants import insert_grant
 from bot.store.sqlite.inbox import finish
@@ -177,6 +177,20 @@ class SqliteApprovals(Part):
 
         await self._db.write(job, effects=True)
 
+    async def correct_outcome(self, call_id: str, outcome: str) -> None:
+        at, values = self._clock(), {"outcome": storable(outcome), "call_id": storable(call_id)}
+
+        def job(db: sqlite3.Connection) -> None:
+            row = db.execute(
+                "UPDATE approvals SET outcome = :outcome WHERE call_id = :call_id AND status = 'approved'"
+                f" AND outcome <> :outcome RETURNING {COLUMNS}",
+                values,
+            ).fetchone()
+            if row is not None:
+                insert_effects(db, effect_rows([card_update(_approval(row), f"outcome:{outcome}")], at))
+
+        await self._db.write(job, effects=True)
+
     async def claim(
         self, conversation: Conversation, call_id: str, at: float, *, digest: str = "", grant_id: str = ""
     ) -> bool:
@@ -237,6 +251,10 @@ def _row(approval: Approval) -> tuple[str, int, int, str, str, str, float, float
         "grant_key": approval.grant_key,
         "grant_files": approval.grant_files,
         "undo": approval.undo,
+        "lines": [[line.label, line.text, line.code] for line in approval.lines],
+        "warnings": approval.warnings,
+        "fingerprint": approval.fingerprint,
+        "image": approval.image,
     }
     return (
         storable(approval.id),
@@ -254,8 +272,11 @@ def _approval(row: Sequence[Any]) -> Approval:
     approval_id, chat_id, thread_id, call_id, digest, question, created_at, expires_at = row[:8]
     status, decided_by, decided_name, decided_at, reason, outcome, cards, replaces, code, revert = row[8:]
     asked = json.loads(question)
+    # A question of an older version lacks what is newer.
+    asked |= {name: tuple(asked.get(name, ())) for name in ("reasons", "grant_files", "warnings")}
+    asked["lines"] = tuple(CardLine(*line) for line in asked.get("lines", ()))
     return Approval(
-        **asked | {"reasons": tuple(asked["reasons"]), "grant_files": tuple(asked.get("grant_files", ()))},
+        **asked,
         id=approval_id,
         conversation=from_key(chat_id, thread_id),
         call_id=call_id,

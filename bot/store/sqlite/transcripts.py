@@ -137,7 +137,7 @@ class SqliteTranscripts(Part):
                 chats,
             )
             db.execute("DELETE FROM conversations WHERE chat_id = :old", chats)
-            for table in ("messages", "approvals", "claims", "grants", "codes"):
+            for table in ("messages", "approvals", "claims", "grants", "codes", "transfers", "posts"):
                 db.execute(f"UPDATE {table} SET chat_id = :new WHERE chat_id = :old", chats)
             db.execute("INSERT OR REPLACE INTO moves (old_id, new_id) VALUES (:old, :new)", chats)
             # Message ids begin anew in the new chat: an old card's is somebody else's there.

@@ -5,7 +5,7 @@
 
 from bot.tools.wallet.chains import CHAINS_FILE, Chain, Token, load_chains
 from bot.tools.wallet.settings import WalletSettings, setting_names
-from bot.tools.wallet.transfers import Asked, Tell, Wallet
+from bot.tools.wallet.transfers import Asked, Tell, Wallet, outcome_of
 
 __all__ = [
     "Asked",
@@ -16,5 +16,6 @@ __all__ = [
     "Wallet",
     "WalletSettings",
     "load_chains",
+    "outcome_of",
     "setting_names",
 ]

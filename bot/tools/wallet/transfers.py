@@ -107,11 +107,15 @@ class Wallet:
         name = self._settings.recipient_name(order.chain, order.recipient)
         same = fingerprint(order, simulation, name)
         ceiling = simulation.fee_ceiling
+        promised: tuple[int, ...] | None = None
         earlier = await self._store.transfer(call.id)
         if earlier and earlier.state is not TransferState.PLANNED:
             raise ToolError("Duplicate", f"this call's transfer was signed already: {self.report(earlier)}")
         if earlier and _same(earlier, same) and simulation.fee_needed <= earlier.fee_ceiling:
-            ceiling = earlier.fee_ceiling
+            ceiling, promised = earlier.fee_ceiling, promise_of(earlier)
+        after = balances_after(order, simulation, ceiling)
+        if promised and all(have >= least for have, least in zip(after, promised, strict=True)):
+            after = promised  # "at least" still holds
         plan = Transfer(
             call_id=call.id,
             conversation=conversation,
@@ -123,7 +127,7 @@ class Wallet:
             decimals=order.token.decimals,
             units=order.units,
             fee_ceiling=ceiling,
-            fingerprint=f"{same}:{ceiling}",
+            fingerprint=":".join(map(str, (same, ceiling, *after))),
             planned_at=self._now(),
         )
         await self._store.plan(plan)
@@ -132,7 +136,7 @@ class Wallet:
             warnings.append(f"this token is not in Kai's table; it calls itself {order.token.symbol!r}")
         return CardDetails(
             lines=(
-                *self._order_lines(order, simulation, name, ceiling),
+                *self._order_lines(order, after, name, ceiling),
                 CardLine("Limits", self._limit_line(limit, left - plan.amount, order.token)),
                 CardLine("Paid before", _times(await self._store.times_paid(plan.chain, plan.recipient))),
             ),
@@ -391,14 +395,13 @@ class Wallet:
         return min(SLOWEST_POLL, max(self._poll, age / 10))
 
     def _order_lines(
-        self, order: Order, simulation: Simulation, name: str | None, ceiling: int
+        self, order: Order, after: tuple[int, ...], name: str | None, ceiling: int
     ) -> list[CardLine]:
         chain, token = order.chain, order.token
         coin = chain.native
-        after = simulation.balance - order.units - (0 if token.contract else ceiling)
-        balance = f"{show_amount(after, token.decimals)} {token.symbol}"
+        balance = f"{show_amount(after[0], token.decimals)} {token.symbol}"
         if token.contract:
-            balance += f", {show_amount(simulation.coins - ceiling, coin.decimals)} {coin.symbol}"
+            balance += f", {show_amount(after[1], coin.decimals)} {coin.symbol}"
         lines = [
             CardLine("Chain", f"{chain.name} ({chain.id})" if chain.kind == "evm" else chain.name),
             CardLine("Amount", f"{show_amount(order.units, token.decimals)} {token.symbol}"),
@@ -432,7 +435,7 @@ def asked_by(call: ToolCall) -> Asked:
 
 
 def fingerprint(order: Order, simulation: Simulation, name: str | None) -> str:
-    """Return what must be the same at the card, at the press and at the signature; the fee apart."""
+    """Return what must be the same at the card, at the press and at the signature; fee and balance apart."""
     what = [
         order.chain.name,
         order.chain.id,
@@ -448,6 +451,25 @@ def fingerprint(order: Order, simulation: Simulation, name: str | None) -> str:
     return hashlib.sha256(json.dumps(what).encode()).hexdigest()[:32]
 
 
+def balances_after(order: Order, simulation: Simulation, ceiling: int) -> tuple[int, int]:
+    """Return what is left of the token and of the chain's coin when the fee is as high as it may be."""
+    spent = ceiling if order.token.contract else order.units + ceiling
+    coins = max(simulation.coins - spent, 0)
+    return (simulation.balance - order.units if order.token.contract else coins), coins
+
+
+def promise_of(plan: Transfer) -> tuple[int, ...]:
+    """Return the balances after it that a plan's card gave."""
+    return tuple(map(int, plan.fingerprint.split(":")[2:]))
+
+
+def outcome_of(transfer: Transfer) -> str:
+    """Return in a few words how a transfer ended, for its card."""
+    if transfer.state is TransferState.MINED:
+        return f"✅ paid, block {transfer.block}, {transfer.tx_hash}"
+    return f"❌ not paid: {transfer.error}"
+
+
 def amount_of(order: Order) -> Decimal:
     return Decimal((0, tuple(map(int, str(order.units))), -order.token.decimals))
 
@@ -461,7 +483,7 @@ def over_day(order: Order, left: Decimal) -> ToolError:
 
 
 def _same(plan: Transfer, same: str) -> bool:
-    return plan.fingerprint.rpartition(":")[0] == same
+    return plan.fingerprint.partition(":")[0] == same
 
 
 def _times(count: int) -> str:
