@@ -10,12 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from bot import __version__
-from bot.config import Settings, load_settings
+from bot.config import Settings, find_state_dir, load_settings
 from bot.environ import load_environ
 from bot.errors import ConfigError, KaiError, LLMError
 from bot.logs import set_up_logging
 from bot.messages import ToolDefinition
 from bot.redact import Redactor
+from bot.wallet_cli import add_wallet_commands
 
 EX_CONFIG = 78
 """From sysexits.h; the systemd unit does not restart on it: the same settings would fail again."""
@@ -77,6 +78,7 @@ def parser() -> argparse.ArgumentParser:
     audit.add_argument("-n", type=int, default=100, metavar="LINES", help="the last so many (default: 100)")
     audit.add_argument("--json", action="store_true", help="print a JSON object a line")
     audit.set_defaults(run=show_audit)
+    add_wallet_commands(commands, run_wallet)
     return top
 
 
@@ -154,14 +156,16 @@ def show_risk(options: argparse.Namespace) -> int:
     """Say how a command is judged. Settings are needed only to find the operator's rules."""
     from bot import app
     from bot.safety import describe
+    from bot.tools.wallet import WalletSettings
 
     rules = None
     try:
-        settings, _ = load(options)
+        settings, environ = load(options)
     except ConfigError:
         print("kai-bot risk: no valid settings, so without the operator's rules", file=sys.stderr)
     else:
-        rules = app.rules_in_force(settings.state_dir, options.env_file)
+        credentials = WalletSettings.read(environ, state_dir=settings.state_dir)[0].credentials_dir
+        rules = app.rules_in_force(settings.state_dir, options.env_file, credentials)
     print(describe(options.text, cwd=str(options.cwd.absolute()), rules=rules))
     return 0
 
@@ -189,6 +193,16 @@ def show_audit(options: argparse.Namespace) -> int:
     return 0
 
 
+def run_wallet(options: argparse.Namespace) -> int:
+    """Make or show the wallet; the bot need not be set up yet."""
+    from bot import wallet_cli
+
+    environ, problems = load_environ(options.env_file, os.environ)
+    if problems:
+        raise ConfigError(*problems)
+    return wallet_cli.run_wallet(options, environ, print, state_dir=find_state_dir(environ))
+
+
 def read_definitions(path: Path) -> Sequence[ToolDefinition]:
     """Read tool definitions: a JSON list of objects with name, description and parameters.
 
@@ -212,14 +226,15 @@ def own_definitions() -> Sequence[ToolDefinition]:
 
 def load(options: argparse.Namespace) -> tuple[Settings, Mapping[str, str]]:
     from bot.llm.providers import provider_problems, provider_secrets
+    from bot.tools.settings import tool_problems, tool_setting_names
 
     environ, problems = load_environ(options.env_file, os.environ)
 
-    def missing_providers(settings: Settings) -> Sequence[str]:
+    def elsewhere(settings: Settings) -> Sequence[str]:
         models = [model for model in (settings.llm_model, *settings.llm_fallbacks) if model]
-        return provider_problems(models, environ)
+        return [*provider_problems(models, environ), *tool_problems(environ, settings.state_dir)]
 
-    settings = load_settings(environ, problems=problems, check=missing_providers)
+    settings = load_settings(environ, problems=problems, others=tool_setting_names(), check=elsewhere)
     # Not every provider names its key so that it looks like one.
     secrets = {*settings.secrets, *provider_secrets(environ)}
     return replace(settings, secrets=tuple(sorted(secrets))), environ

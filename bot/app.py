@@ -6,10 +6,8 @@ import fcntl
 import getpass
 import logging
 import os
-import shutil
 import signal
-import time
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -26,7 +24,7 @@ from bot.agent.lanes import Lanes
 from bot.agent.prompt import Soul
 from bot.agent.steps import Calls
 from bot.config import SETTINGS, Settings
-from bot.errors import ConfigError, LLMError
+from bot.errors import ConfigError, LLMError, StoreError
 from bot.llm.base import LLMResponse, Prompt
 from bot.llm.chosen import Chosen
 from bot.llm.providers import build_client, keyed_providers, open_http, provider_problems, window_of
@@ -38,6 +36,7 @@ from bot.safety import Gate, Rules, classify, describe, file_outside, load_rules
 from bot.safety.gate import Rule
 from bot.store.base import AuditEvent, Effect
 from bot.store.sqlite import SqliteStore
+from bot.store.transfers import Transfer
 from bot.telegram import commands
 from bot.telegram.attachments import Attachments
 from bot.telegram.commands.desk import Desk
@@ -49,21 +48,29 @@ from bot.telegram.people import People
 from bot.telegram.poller import Poller
 from bot.telegram.reactions import Reactions
 from bot.telegram.recent_log import RecentLog
-from bot.telegram.send_gate import Rates, SendGate
+from bot.telegram.send_gate import Rates, SendGate, retry_after
 from bot.telegram.status import Status
 from bot.tools import Tools
+from bot.tools.card import Preview
+from bot.tools.credentials import Credentials
 from bot.tools.environment import scrub
 from bot.tools.family import delegated_cgroup
+from bot.tools.post_twitter import Poster, post_twitter, x_api_url
+from bot.tools.private_copy import copy_privately
 from bot.tools.process import Commands
 from bot.tools.sandbox import Places, Sandbox, credential_places, open_sandbox
 from bot.tools.send_file import DeliverFile, send_file
 from bot.tools.send_telegram import DeliverText, send_telegram
+from bot.tools.settings import posts_on, tool_setting_names
 from bot.tools.terminal import run_in_terminal
+from bot.tools.transfer_wallet import transfer_wallet
+from bot.tools.wallet import Wallet, WalletSettings, outcome_of
 from bot.tools.web_search import web_search
 
 log = logging.getLogger(__name__)
 
 EXPIRE_EVERY = 5.0
+PRUNE_EVERY = 86_400.0
 OUTPUTS_KEPT = 7 * 86_400
 FLUSH = 5.0
 """Seconds that a stopping bot still gives the outbox."""
@@ -82,6 +89,8 @@ class Kai:
     poller: Poller
     face: TelegramFace
     notifier: Notifier
+    receipts: Callable[[], Coroutine[None, None, None]] | None
+    """Sees transfers to their end and tells of it, until cancelled; None without a wallet."""
 
 
 async def run(
@@ -115,10 +124,8 @@ async def assemble(
 ) -> AsyncIterator[Kai]:
     """Join the parts; open the store and the HTTP clients. Nothing is asked of the network yet."""
     async with AsyncExitStack() as stack:
-        settings.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         stack.enter_context(only_process(settings.state_dir))
         outputs = settings.state_dir / "outputs"
-        forget_old_outputs(outputs, now())
         store = await stack.enter_async_context(SqliteStore.open(settings.state_dir / "kai.db", clock=now))
         http = await stack.enter_async_context(open_http())
         people = People(settings.admin_ids, settings.allowed_ids).with_moves(await store.moved_chats())
@@ -147,20 +154,47 @@ async def assemble(
             key = f"{kind}:{os.urandom(8).hex()}"
             await store.enqueue([Effect(key, conversation, kind, payload)])
 
-        secrets = credential_places(environ, env_file)
+        wallet_settings = read_wallet(environ, settings.state_dir)
+        credentials = Credentials(wallet_settings.credentials_dir, learn=redactor.add)
+        for secret in (*credentials.values(), *wallet_settings.secrets):
+            redactor.add(secret)
+        wallet: Wallet | None = None
+        if wallet_settings.on:
+            wallet = Wallet(
+                settings=wallet_settings, store=store, http=http, credentials=credentials, now=now
+            )
+        poster: Poster | None = None
+        if posts_on(credentials):
+            api_url, _ = x_api_url(environ)
+            work_dir = settings.work_dir
+            poster = Poster(
+                store=store, http=http, credentials=credentials, work_dir=work_dir, api_url=api_url, now=now
+            )
+
+        async def tell_receipt(transfer: Transfer, text: str) -> None:
+            payload = {"text": redactor.redact(text)}
+            effect = Effect(f"receipt:{transfer.call_id}", transfer.conversation, "notice", payload)
+            await store.enqueue([effect])
+            await store.correct_outcome(transfer.call_id, redactor.redact(outcome_of(transfer)))
+
+        secrets = (*credential_places(environ, env_file), credentials.folder)
         places = Places(settings.work_dir, settings.state_dir, outputs, secrets, settings.sandbox_user)
         sandbox = open_sandbox(settings.sandbox, places)
         if sandbox.problem:
             log.warning("sandbox: %s", sandbox)
-        shell = Commands(scrub(environ, SETTINGS), cgroup=delegated_cgroup(), sandbox=sandbox)
+        unseen = (*SETTINGS, *tool_setting_names())
+        shell = Commands(scrub(environ, unseen), cgroup=delegated_cgroup(), sandbox=sandbox)
         stack.push_async_callback(shell.close)
-        rules = rules_in_force(settings.state_dir, env_file)
-        tools = all_tools(shell, deliver_text, deliver_file, people.known_chats())
+        rules = rules_in_force(settings.state_dir, env_file, credentials.folder)
+        tools = all_tools(shell, deliver_text, deliver_file, people.known_chats(), wallet, poster)
         calls = Calls(
             tools=tools,
             gate=Gate(
                 partial(classify, rules=rules),
-                {"send_file": file_outside(settings.work_dir, outputs), **unconfined(sandbox)},
+                {
+                    "send_file": file_outside(settings.work_dir, settings.state_dir, outputs),
+                    **unconfined(sandbox),
+                },
                 version=rules_version(settings.state_dir / "rules.d"),
             ),
             store=store,
@@ -189,6 +223,7 @@ async def assemble(
             ),
             user=getpass.getuser(),
             work_dir=settings.work_dir,
+            credentials=credentials.names(),
             language=settings.language,
             now=now,
         )
@@ -260,22 +295,38 @@ async def assemble(
                 log=recent_log.lines,
                 files=outputs,
                 backups=settings.state_dir / "backups",
+                wallet=wallet,
             ),
             reactions=reactions,
             people=people,
             status=status,
             policy=lambda command, cwd: describe(command, cwd=cwd, rules=rules),
             language=settings.language,
+            redact=redactor.redact,
             revert_after=settings.revert_after,
             now=now,
         )
-        yield Kai(settings, app, store, lanes, gate, outbox, poller, face, Notifier(environ))
+        receipts = partial(wallet.watch, tell_receipt) if wallet else None
+        yield Kai(settings, app, store, lanes, gate, outbox, poller, face, Notifier(environ), receipts)
 
 
-def rules_in_force(state_dir: Path, env_file: Path) -> Rules:
+def read_wallet(environ: Mapping[str, str], state_dir: Path) -> WalletSettings:
+    """Return what the operator chose about money.
+
+    Raises:
+        ConfigError: Some of it is wrong.
+    """
+    settings, problems = WalletSettings.read(environ, state_dir=state_dir)
+    if problems:
+        raise ConfigError(*problems)
+    return settings
+
+
+def rules_in_force(state_dir: Path, env_file: Path, credentials_dir: Path) -> Rules:
     """Return the rules with the operator's from `rules.d`; what the bot keeps is high to touch."""
     kept = [state_dir / name for name in ("kai.db", "kai.db-wal", "kai.db-shm", "lock", "rules.d", "backups")]
-    return load_rules(state_dir / "rules.d", own_paths=map(str, [*kept, env_file.absolute()]))
+    own = (*kept, env_file.absolute(), credentials_dir)
+    return load_rules(state_dir / "rules.d", own_paths=map(str, own))
 
 
 def rules_notes(rules: Rules) -> list[str]:
@@ -296,17 +347,28 @@ def unconfined(sandbox: Sandbox) -> Mapping[str, Rule]:
 
 
 def all_tools(
-    shell: Commands, deliver_text: DeliverText, deliver_file: DeliverFile, chats: Collection[int]
+    shell: Commands,
+    deliver_text: DeliverText,
+    deliver_file: DeliverFile,
+    chats: Collection[int],
+    wallet: Wallet | None = None,
+    poster: Poster | None = None,
 ) -> Tools:
-    """Every tool the model is offered: one line each."""
-    return Tools(
-        [
-            run_in_terminal(shell),
-            web_search(),
-            send_telegram(deliver_text, chats),
-            send_file(deliver_file),
-        ]
-    )
+    """Every tool the model is offered: one line each, and one for what its card says beforehand."""
+    tools = [
+        run_in_terminal(shell),
+        web_search(),
+        send_telegram(deliver_text, chats),
+        send_file(deliver_file),
+    ]
+    previews: dict[str, Preview] = {}
+    if wallet:
+        tools.append(transfer_wallet(wallet))
+        previews["transfer_wallet"] = wallet.preview
+    if poster:
+        tools.append(post_twitter(poster))
+        previews["post_twitter"] = poster.preview
+    return Tools(tools, previews)
 
 
 def tool_definitions() -> Sequence[ToolDefinition]:
@@ -328,7 +390,7 @@ async def serve(kai: Kai, stopping: asyncio.Event) -> None:
     if stopping.is_set():
         return
     log.info("connected as @%s, model %s", kai.app.bot.username, kai.settings.llm_model)
-    await kai.store.record(AuditEvent(time.time(), "started"))
+    await note_start(kai)
     if kai.store.quarantined:
         await tell_admins(kai, f"⚠️ The database was damaged and put aside: {kai.store.quarantined}")
     await end_grants_of_former_admins(kai)
@@ -337,9 +399,12 @@ async def serve(kai: Kai, stopping: asyncio.Event) -> None:
         asyncio.create_task(kai.poller.run(), name="poller"),
         asyncio.create_task(kai.outbox.run(), name="outbox"),
         asyncio.create_task(expire_questions(kai.face), name="expiry"),
+        asyncio.create_task(prune_outputs(kai.settings.state_dir / "outputs", kai.face.now), name="pruning"),
         asyncio.create_task(feed_watchdog(kai), name="watchdog"),
         asyncio.create_task(publish_commands(kai), name="menus"),
     }
+    if kai.receipts:
+        tasks.add(asyncio.create_task(kai.receipts(), name="receipts"))
     kai.notifier.ready()
     stop = asyncio.create_task(stopping.wait(), name="stop")
     try:
@@ -365,7 +430,7 @@ async def connect(kai: Kai, stopping: asyncio.Event) -> None:
         except InvalidToken as exc:
             raise ConfigError("TELEGRAM_BOT_TOKEN: telegram does not know this token (401)") from exc
         except TelegramError as exc:
-            wait = float(getattr(exc, "retry_after", pause)) if isinstance(exc, RetryAfter) else pause
+            wait = retry_after(exc) if isinstance(exc, RetryAfter) else pause
             log.warning("telegram can't be reached, next try in %g s: %s", wait, exc)
             kai.notifier.status(f"telegram can't be reached: {exc}")
             with contextlib.suppress(TimeoutError):
@@ -378,7 +443,7 @@ async def connect(kai: Kai, stopping: asyncio.Event) -> None:
 async def shut_down(kai: Kai, tasks: list[asyncio.Task[object] | asyncio.Task[None]]) -> None:
     """Stop receiving, cut turns short (they are taken up at the next start), send what is ready."""
     by_name = {task.get_name(): task for task in tasks}
-    for name in ("poller", "menus", "expiry", "watchdog", "stop"):
+    for name in ("poller", "menus", "expiry", "pruning", "receipts", "watchdog", "stop"):
         if task := by_name.get(name):
             task.cancel()
     await kai.lanes.close()
@@ -398,10 +463,27 @@ async def end_grants_of_former_admins(kai: Kai) -> None:
             await kai.store.revoke(grant.id, at=kai.face.now(), by=None)
 
 
+async def note_start(kai: Kai) -> None:
+    """Put the start into the audit; a full disk must not keep the bot from saying so itself."""
+    try:
+        await kai.store.record(AuditEvent(kai.face.now(), "started"))
+    except StoreError as exc:
+        log.error("nothing can be stored: %s", exc)
+
+
 async def expire_questions(face: TelegramFace) -> None:
     while True:
-        await face.expire()
+        try:
+            await face.expire()
+        except StoreError as exc:
+            log.error("nothing can be stored: %s", exc)
         await asyncio.sleep(EXPIRE_EVERY)
+
+
+async def prune_outputs(folder: Path, now: clock.Clock) -> None:
+    while True:
+        await asyncio.to_thread(forget_old_outputs, folder, now())
+        await asyncio.sleep(PRUNE_EVERY)
 
 
 async def feed_watchdog(kai: Kai) -> None:
@@ -430,6 +512,8 @@ async def check(settings: Settings, environ: Mapping[str, str]) -> list[tuple[st
         results.append(
             ("telegram", ConfigError("TELEGRAM_BOT_TOKEN is not known to telegram") if wrong else exc)
         )
+    credentials = Credentials(read_wallet(environ, settings.state_dir).credentials_dir)
+    results += [("credentials", ConfigError(problem)) for problem in credentials.problems()]
     async with open_http() as http:
         for model in (settings.llm_model, *settings.llm_fallbacks):
             client = build_client((model,), environ, http, tools_mode=settings.llm_tools)
@@ -486,20 +570,19 @@ def only_process(state_dir: Path) -> Iterator[None]:
     """Hold the state folder; the lock goes with the process, however it ends.
 
     Raises:
-        ConfigError: Another process holds it.
+        ConfigError: Another process holds it, or it can't be used.
     """
-    with (state_dir / "lock").open("a") as file:
+    try:
+        state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = (state_dir / "lock").open("a")
+    except OSError as exc:
+        raise ConfigError(f"STATE_DIR {str(state_dir)!r} can't be used: {exc.strerror}") from exc
+    with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as exc:
             raise ConfigError(f"STATE_DIR {str(state_dir)!r} is in use by another kai-bot") from exc
         yield
-
-
-def copy_privately(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    target.touch(mode=0o600)
-    shutil.copyfile(source, target)
 
 
 def forget_old_outputs(folder: Path, now: float) -> None:

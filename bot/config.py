@@ -6,7 +6,7 @@ the mapping.
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast, get_args
@@ -55,7 +55,8 @@ SETTINGS = (
     "LOG_LEVEL",
     "LOG_FORMAT",
 )
-"""Every setting but the providers' own, which are `<PROVIDER>_API_KEY` and `<PROVIDER>_BASE_URL`."""
+"""Every setting but the providers' own, which are `<PROVIDER>_API_KEY` and `<PROVIDER>_BASE_URL`, and those
+that tools read for themselves (`bot.tools.settings`)."""
 
 # What people write who come from other bots; a slip of the keyboard is found by likeness.
 OTHER_NAMES = {
@@ -138,12 +139,14 @@ def load_settings(
     environ: Mapping[str, str],
     *,
     problems: Iterable[str] = (),
+    others: Collection[str] = (),
     check: Callable[[Settings], Iterable[str]] | None = None,
 ) -> Settings:
     """Return the settings, or say everything that is wrong with them.
 
     Args:
         problems: Mistakes already found elsewhere; they become part of the one error.
+        others: Names of settings that are read elsewhere; a slip in one of them is found here too.
         check: Finds mistakes only another layer can see (is there such a provider, has it a key). It is given
             the settings even when some are wrong: those hold their default, and the token and `llm_model` may
             be empty.
@@ -161,7 +164,7 @@ def load_settings(
         llm_model=read.model("LLM_MODEL"),
         llm_fallbacks=read.models("LLM_FALLBACKS"),
         llm_tools=cast("LLMTools", read.choice("LLM_TOOLS", get_args(LLMTools))),
-        state_dir=read.path("STATE_DIR", _state_dir(read.environ, home)),
+        state_dir=read.path("STATE_DIR", _default_state_dir(read.environ, home)),
         work_dir=read.folder("WORK_DIR", home),
         soul_file=read.file("SOUL_FILE", Path(__file__).with_name("SOUL.md")),
         max_steps=read.count("MAX_STEPS", 12, least=1),
@@ -184,7 +187,7 @@ def load_settings(
         log_format=cast("LogFormat", read.choice("LOG_FORMAT", get_args(LogFormat))),
         secrets=_secrets(read.environ),
     )
-    found = [*problems, *read.problems, *_misspelt(read.environ)]
+    found = [*problems, *read.problems, *_misspelt(read.environ, (*SETTINGS, *others))]
     if settings.sandbox == "user" and not settings.sandbox_user:
         found.append("SANDBOX_USER is missing: SANDBOX=user needs a user of this machine to run commands as")
     if check is not None:
@@ -334,7 +337,14 @@ class _Reader:
         return path
 
 
-def _state_dir(environ: Mapping[str, str], home: Path) -> Path:
+def find_state_dir(environ: Mapping[str, str]) -> Path:
+    """Return the state folder, absolute, for what needs no other setting; wrong ones are not looked at."""
+    read = _Reader({name: value.strip() for name, value in environ.items() if value.strip()})
+    home = Path(read.environ.get("HOME") or Path.home())
+    return read.path("STATE_DIR", _default_state_dir(read.environ, home))
+
+
+def _default_state_dir(environ: Mapping[str, str], home: Path) -> Path:
     # systemd writes a colon-separated list when the unit names several folders; ours is the first.
     if given := environ.get("STATE_DIRECTORY", "").split(":")[0]:
         return Path(given)
@@ -348,12 +358,12 @@ def _secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted({v for name, v in environ.items() if names_a_secret(name) and len(v) >= 8}))
 
 
-def _misspelt(environ: Mapping[str, str]) -> list[str]:
+def _misspelt(environ: Mapping[str, str], settings: Collection[str]) -> list[str]:
     """Find names like a setting's, where that setting itself is absent."""
-    absent = [name for name in SETTINGS if name not in environ]
+    absent = [name for name in settings if name not in environ]
     problems = []
     for name in environ:
-        if name in SETTINGS or _PROVIDER_SETTING.fullmatch(name):
+        if name in settings or _PROVIDER_SETTING.fullmatch(name):
             continue
         meant = OTHER_NAMES.get(name) or next((s for s in absent if _one_slip_apart(name.upper(), s)), None)
         if meant in absent:

@@ -20,6 +20,9 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "en": "Not run: what would run now is not what was approved (the working folder has changed). "
         "Call it again to ask again."
     },
+    "result_out_of_date": {
+        "en": "Not run: when a person pressed the button it could not be done any more: {reason}. Nothing happened."
+    },
     "result_changed_by": {
         "en": "{name} changed the command of this call. It did not run as you wrote it; this did, or was to:\n"
         "{command}\nWhat came of that:"
@@ -174,6 +177,11 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "id": "{name} menulis perintah lain, ditanyakan di kartu tersendiri",
         "pt": "{name} escreveu outro comando, perguntado em cartão próprio",
     },
+    "cancelled_changed_since": {
+        "en": "it is not as the card says any more; what would happen now is asked in a new card",
+        "id": "tidak lagi seperti di kartu; yang akan terjadi sekarang ditanyakan di kartu baru",
+        "pt": "não é mais como o cartão diz; o que aconteceria agora é perguntado em novo cartão",
+    },
     "outcome_stopped": {
         "en": "stopped while it ran",
         "id": "dihentikan saat berjalan",
@@ -256,6 +264,27 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "id": "🔐 {name}: untuk menjalankan, tulis {code} di sini dalam satu menit (atau balas kartu ini).",
         "pt": "🔐 {name}: para executar, escreva {code} aqui em um minuto (ou responda a este cartão).",
     },
+    "card_line_chain": {"en": "Chain", "id": "Jaringan", "pt": "Rede"},
+    "card_line_amount": {"en": "Amount", "id": "Jumlah", "pt": "Valor"},
+    "card_line_token": {"en": "Token", "id": "Token", "pt": "Token"},
+    "card_line_to": {"en": "To", "id": "Ke", "pt": "Para"},
+    "card_line_name": {"en": "Name", "id": "Nama", "pt": "Nome"},
+    "card_line_from": {"en": "From", "id": "Dari", "pt": "De"},
+    "card_line_fee": {"en": "Fee", "id": "Biaya", "pt": "Taxa"},
+    "card_line_balance_after": {"en": "Balance after", "id": "Saldo sesudahnya", "pt": "Saldo depois"},
+    "card_line_dry_run": {"en": "Dry run", "id": "Uji coba", "pt": "Simulação"},
+    "card_line_limits": {"en": "Limits", "id": "Batas", "pt": "Limites"},
+    "card_line_paid_before": {"en": "Paid before", "id": "Sudah dibayar", "pt": "Já pago antes"},
+    "card_line_post_as": {"en": "Post as", "id": "Posting sebagai", "pt": "Postar como"},
+    "card_line_image": {"en": "Image", "id": "Gambar", "pt": "Imagem"},
+    "card_line_length": {"en": "Length", "id": "Panjang", "pt": "Tamanho"},
+    "card_line_price": {"en": "Price", "id": "Harga", "pt": "Preço"},
+    "card_line_posts_left": {"en": "Posts left", "id": "Sisa posting", "pt": "Posts restantes"},
+    "card_image_caption": {
+        "en": "The picture it is about",
+        "id": "Gambar yang dimaksud",
+        "pt": "A imagem em questão",
+    },
     "card_grant": {
         "en": "A grant covers exactly this command in {cwd}, when {name} asks here. It ends when the rules change.",
         "id": "Izin berlaku persis untuk perintah ini di {cwd}, bila {name} meminta di sini. Berakhir bila aturan berubah.",
@@ -319,6 +348,11 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "en": "Write the code that the card shows.",
         "id": "Tulis kode yang tampil di kartu.",
         "pt": "Escreva o código que o cartão mostra.",
+    },
+    "toast_not_known": {
+        "en": "I can't tell now what it would do, so nothing was approved; press again in a moment. {why}",
+        "id": "Saat ini tidak bisa dipastikan akibatnya, jadi tidak ada yang disetujui; tekan lagi sebentar lagi. {why}",
+        "pt": "Agora não dá para saber o que faria, então nada foi aprovado; pressione de novo em instantes. {why}",
     },
     "toast_code_taken": {
         "en": "{name} is being asked for the code.",
@@ -583,13 +617,21 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "id": "model mana yang menjawab di sini, dan ganti",
         "pt": "qual modelo responde aqui, e trocar",
     },
-    "help_tools": {"en": "what the model may use", "id": "alat untuk model", "pt": "o que o modelo pode usar"},
+    "help_tools": {
+        "en": "what the model may use",
+        "id": "alat untuk model",
+        "pt": "o que o modelo pode usar",
+    },
     "help_usage": {
         "en": "tokens used, by model and person",
         "id": "token terpakai, per model dan orang",
         "pt": "tokens usados, por modelo e pessoa",
     },
-    "help_log": {"en": "last lines of my log", "id": "baris terakhir log saya", "pt": "últimas linhas do log"},
+    "help_log": {
+        "en": "last lines of my log",
+        "id": "baris terakhir log saya",
+        "pt": "últimas linhas do log",
+    },
     "help_history": {
         "en": "find words in what was said here",
         "id": "cari kata dalam percakapan ini",
@@ -690,6 +732,21 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "en": "open questions, once more",
         "id": "pertanyaan terbuka, sekali lagi",
         "pt": "perguntas abertas, outra vez",
+    },
+    "help_limits": {
+        "en": "what money may be sent, and to whom",
+        "id": "uang yang boleh dikirim, dan kepada siapa",
+        "pt": "quanto dinheiro pode ser enviado, e a quem",
+    },
+    "help_transfers": {
+        "en": "money sent, newest first",
+        "id": "uang yang terkirim, terbaru dulu",
+        "pt": "dinheiro enviado, do mais novo ao mais antigo",
+    },
+    "no_wallet": {
+        "en": "I have no wallet here: no node is set up (see README, Money and posts).",
+        "id": "Tidak ada dompet di sini: belum ada node (lihat README, Money and posts).",
+        "pt": "Não há carteira aqui: nenhum nó foi configurado (veja README, Money and posts).",
     },
     "help_grants": {
         "en": "what may run unasked, and revoke it",

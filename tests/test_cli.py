@@ -13,6 +13,7 @@ from pathlib import Path
 from bot import __version__
 from bot.demo.model_server import Reply
 from tests.e2e.harness import puppet, town
+from tests.tools.wallet.town import write_credentials
 
 EX_CONFIG = 78
 
@@ -73,6 +74,60 @@ async def test_check_tells_an_unreachable_telegram_from_a_wrong_token(tmp_path: 
     assert code == 1
     assert re.search(r"^telegram: FAILED: .", out, re.MULTILINE)
     assert "not known to telegram" not in out
+
+
+async def test_check_names_credentials_that_others_can_read(tmp_path: Path) -> None:
+    async with town(tmp_path, [Reply("ready")], start=False) as here:
+        write_credentials(tmp_path / "state" / "credentials", wallet="EVM_PRIVATE_KEY=0x12")
+        (tmp_path / "state" / "credentials" / "wallet.env").chmod(0o644)
+        code, out, _ = await kai_bot(here.settings, "check")
+
+    assert code == 1
+    assert re.search(r"^credentials: FAILED: .*wallet.env' can be read by others", out, re.MULTILINE)
+    assert "0x12" not in out
+
+
+# ── kai-bot wallet ─────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_wallet_is_made_before_the_bot_is_set_up_and_its_key_is_not_shown(tmp_path: Path) -> None:
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "STATE_DIR": str(tmp_path / "state")}
+
+    code, out, err = await kai_bot(environ, "wallet", "new")
+    shown = await kai_bot(environ, "wallet", "address")
+    again = await kai_bot(environ, "wallet", "new")
+
+    file = tmp_path / "state" / "credentials" / "wallet.env"
+    assert (code, err) == (0, "")
+    assert re.search(r"^evm +0x[0-9a-fA-F]{40}$", out, re.MULTILINE)
+    assert shown[1] in out
+    assert file.read_text().removeprefix("EVM_PRIVATE_KEY=").strip() not in out
+    assert again[0] == 1
+    assert "holds EVM_PRIVATE_KEY already" in again[2]
+
+
+async def test_the_limits_are_shown_and_mistakes_in_them_are_named(tmp_path: Path) -> None:
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+
+    shown = await kai_bot(
+        environ | {"WALLET_MAX_TRANSFER": "ETH=1", "WALLET_MAX_DAY": "ETH=2"}, "wallet", "limits"
+    )
+    wrong = await kai_bot(environ | {"WALLET_MAX_TRANSFER": "ETH=1"}, "wallet", "limits")
+
+    assert shown[0] == 0
+    assert "ETH: 1 a transfer, 2 in 24 hours" in shown[1]
+    assert wrong[0] == EX_CONFIG
+    assert "WALLET_MAX_DAY" in wrong[2]
+
+
+async def test_mistakes_about_money_keep_the_bot_from_starting(tmp_path: Path) -> None:
+    wrong = {"BASE_RPC_URLS": "nowhere", "X_API_URL": "x", "WALLET_MAX_DAYS": "ETH=1"}
+    async with town(tmp_path, puppet, start=False) as here:
+        code, _, err = await kai_bot(here.settings | wrong, "run")
+
+    assert code == EX_CONFIG
+    for name in wrong:
+        assert re.search(rf"^  - {name}\b", err, re.MULTILINE), name
 
 
 # ── wrong settings ─────────────────────────────────────────────────────────────────────────────────────

@@ -7,6 +7,7 @@ import pytest
 
 from bot.config import SETTINGS, Settings, load_settings
 from bot.errors import ConfigError
+from bot.tools.settings import tool_setting_names
 
 TOKEN = "123456789:" + "AAEhBOweik6ad9r_QXMENQjcrGbqCr4K-bc"
 LEAST = {"TELEGRAM_BOT_TOKEN": TOKEN, "ADMIN_IDS": "42", "LLM_MODEL": "openai:gpt-5"}
@@ -281,3 +282,13 @@ def test_secrets_are_gathered_by_name() -> None:
     )
 
     assert set(read.secrets) == {TOKEN, "pa55-phrase", "hunter22"}
+
+
+def test_a_slip_in_a_setting_that_is_read_elsewhere_is_found_too() -> None:
+    with pytest.raises(ConfigError) as raised:
+        load_settings(
+            LEAST | {"BASE_RPC_URL": "http://x", "WALLET_MAX_DAY": "ETH=1"}, others=tool_setting_names()
+        )
+
+    [problem] = raised.value.problems
+    assert problem.startswith("BASE_RPC_URL is not a setting; did you mean BASE_RPC_URLS?")

@@ -10,9 +10,13 @@ from pathlib import Path
 import pytest
 
 from bot.config import SETTINGS, load_settings
+from bot.tools.post_twitter import x_api_url
+from bot.tools.settings import tool_setting_names
 
 ROOT = Path(__file__).parent.parent
-PROVIDERS_OWN = re.compile(r"[A-Z0-9]+_(API_KEY|BASE_URL)")
+PATTERNS = re.compile(r"[A-Z0-9]+_(API_KEY|BASE_URL)|[A-Z_]+_RPC_URLS")
+"""Settings that each provider or chain has."""
+NAMED = {*SETTINGS, *(name for name in tool_setting_names() if not PATTERNS.fullmatch(name))}
 
 
 def read(name: str) -> str:
@@ -29,7 +33,7 @@ def test_the_example_names_exactly_the_settings() -> None:
     names = re.findall(r"^#?([A-Z_]+)=", read(".env.example"), re.MULTILINE)
 
     assert len(names) == len(set(names))
-    assert {name for name in names if not PROVIDERS_OWN.fullmatch(name)} == set(SETTINGS)
+    assert {name for name in names if not PATTERNS.fullmatch(name)} == NAMED
 
 
 def test_the_examples_values_hold_no_comment() -> None:
@@ -41,7 +45,7 @@ def test_the_readmes_table_names_exactly_the_settings() -> None:
     names = re.findall(r"^\| `([A-Z_]+)` \|", read("README.md"), re.MULTILINE)
 
     assert len(names) == len(set(names))
-    assert set(names) == set(SETTINGS)
+    assert set(names) == NAMED
 
 
 def test_the_readme_and_the_example_name_the_same_defaults() -> None:
@@ -57,6 +61,7 @@ def test_the_defaults_named_are_those_the_code_has() -> None:
 
     assert len(example) > 10
     assert load_settings(least | example) == load_settings(least)
+    assert x_api_url(example) == x_api_url({})
 
 
 @pytest.mark.parametrize("name", lock_files())

@@ -48,9 +48,7 @@ class Soul:
         return self._read[1]
 
 
-def system_prompt(
-    soul: str, *, user: str, work_dir: str, nonce: str, credentials: Sequence[str] = ()
-) -> str:
+def system_prompt(soul: str, *, user: str, work_dir: str, nonce: str, credentials: Sequence[str] = ()) -> str:
     """Return the soul and the rules: the same bytes at every turn of a conversation, for the cache's sake.
 
     Args:

@@ -28,12 +28,20 @@ from bot.safety import Gate, Judgement, digest
 from bot.store.base import Approval, AuditEvent, Effect, Grant, Reverting, Status, Store
 from bot.texts import say
 from bot.tools import ToolContext, ToolOutcome, Tools, truncate
+from bot.tools.card import CardDetails
+from bot.tools.codes import code_of
+from bot.tools.private_copy import copy_privately
 
 log = logging.getLogger(__name__)
 
 MAX_PARALLEL = 10
 MAX_COMMAND = 1000
 """Characters of a command in a sentence about it."""
+MAX_REASON = 300
+"""Characters of why a question was closed."""
+PASSES = frozenset(("NetworkError", "NetworkTimeout", "RateLimited", "Timeout"))
+"""Codes of what may be over in a moment, besides `HTTP:5…`: no reason to close a question."""
+NOTHING_MORE = CardDetails((), (), "", "")
 
 AskWhere = Callable[[Conversation, int | None], Sequence[Conversation]]
 """Says where the cards of a question go, given its conversation and asker; empty when nobody can be asked."""
@@ -176,7 +184,8 @@ class Calls:
             return None
         call = changed_call(call, f"{asked}.{secrets.token_hex(4)}", command)
         judgement = self._judge(turn, call)
-        new = replace(self._question(turn, call, judgement), replaces=asked, changed_by=name)
+        question = self._question(turn, call, judgement, NOTHING_MORE)
+        new = replace(question, replaces=asked, changed_by=name)
         where = self._ask_where(turn.conversation, approval.asker_id)
         voided = await self._store.decide(
             approval.id,
@@ -192,6 +201,54 @@ class Calls:
             return None
         await self._store.record(self._asked(turn, new, call, judgement))
         return new
+
+    async def look_again(
+        self, turn: Turn, approval: Approval, *, by: int, name: str, update_id: int | None = None
+    ) -> Approval | ToolResult | None:
+        """See whether what a question's card says would still happen; close a question that is out of date.
+
+        Each look replaces what the tool remembers as shown, so there must be one at a time for a question,
+        and none once it is decided.
+
+        Returns:
+            None when all is as the card says, or the card says no more than the arguments do. The question as
+            it was closed, its reason saying why; what would happen now is then asked about in another, whose
+            cards are stored. A failed result when it can't be found out at the moment: nothing was stored.
+        """
+        asked = approval.replaces or approval.call_id
+        model_call = next((call for call in pending_calls(turn.transcript) if call.id == asked), None)
+        if not approval.fingerprint or model_call is None:
+            return None
+        call = replace(model_call, id=approval.call_id)
+        found = await self._look(turn, call)
+        if isinstance(found, CardDetails):
+            if found.fingerprint == approval.fingerprint:
+                return None
+            # Looked at afresh, under an id of its own: the old card's promises must not hold for the new one.
+            call = replace(model_call, id=f"{asked}.{secrets.token_hex(4)}")
+            found = await self._look(turn, call)
+        new: Approval | None = None
+        if isinstance(found, CardDetails):
+            judgement = self._judge(turn, call)
+            new = replace(self._question(turn, call, judgement, found), replaces=asked)
+            reason = say(self._language, "cancelled_changed_since")
+        elif found.code in PASSES or found.code.startswith("HTTP:5"):
+            return self._result(call, found)
+        else:
+            reason = self._redactor.redact(found.text)[:MAX_REASON]
+        closed = await self._store.decide(
+            approval.id,
+            Status.CANCELLED,
+            at=self._now(),
+            by=by,
+            name=name,
+            reason=reason,
+            update_id=update_id,
+            instead=(new, cards_of(new, self._ask_where(turn.conversation, new.asker_id))) if new else None,
+        )
+        if closed and new:
+            await self._store.record(self._asked(turn, new, call, judgement))
+        return closed
 
     async def undo(self, approval: Approval, *, by: int | None = None, name: str = "") -> bool:
         """Undo what an approved command did, as its card said; once, ever.
@@ -260,7 +317,10 @@ class Calls:
         standing = []
         for call in calls:
             approval = approvals.get(call.id)
-            if approval and approval.replaces:
+            if approval and approval.replaces and not approval.changed_by:
+                asked, call = call, replace(call, id=approval.call_id)
+                turn.changed[call.id] = Changed(asked.id, "", "")
+            elif approval and approval.replaces:
                 command = neutralise(
                     self._redactor.redact(approval.command[:MAX_COMMAND]), tuple(self._tools)
                 )
@@ -303,6 +363,11 @@ class Calls:
                 return failed(call, "Denied", say("en", "result_denied_why", name=name, reason=said))
             case Approval(status=Status.EXPIRED):
                 return failed(call, "not_executed", say("en", "result_expired"))
+            case Approval(status=Status.CANCELLED, decided_by=int(), fingerprint=shown, reason=reason) if (
+                shown and reason
+            ):
+                said = neutralise(self._redactor.redact(reason))
+                return failed(call, "not_executed", say("en", "result_out_of_date", reason=said))
             case Approval(status=Status.CANCELLED):
                 return failed(call, "not_executed", say("en", "result_moved_on"))
         return None
@@ -318,7 +383,7 @@ class Calls:
         )
 
     async def _ask(self, turn: Turn, asking: Sequence[tuple[ToolCall, Judgement]]) -> list[Approval]:
-        """Put questions to people; a call that nobody can be asked about is denied."""
+        """Put questions to people; what nobody can be asked about, or can't be done, has its result."""
         asker = turn.asker
         where = self._ask_where(turn.conversation, asker.sender_id if asker else None)
         if not where:
@@ -330,16 +395,36 @@ class Calls:
         if said := turn.said_with_calls():
             effects.append(said)
         for call, judgement in asking:
-            approval = self._question(turn, call, judgement)
+            found = await self._look(turn, call)
+            if isinstance(found, ToolOutcome):
+                refusal = self._refused(turn, call, judgement, found.code)
+                await turn.append([self._result(call, found)], audit=[refusal])
+                continue
+            approval = self._question(turn, call, judgement, found)
             approvals.append(approval)
             effects += cards_of(approval, where)
             events.append(self._asked(turn, approval, call, judgement))
+        if not approvals:
+            return []
         if turn.conversation not in where:
             effects.append(turn.effect("notice", text=say(self._language, "asked_admins")))
         await to_its_end(self._store.ask(approvals, effects, events))
         return approvals
 
-    def _question(self, turn: Turn, call: ToolCall, judgement: Judgement) -> Approval:
+    async def _look(self, turn: Turn, call: ToolCall) -> CardDetails | ToolOutcome:
+        """Find out what a call would do, if its tool can say so; or why nobody need be asked."""
+        found = await self._tools.preview(call, turn.conversation, Path(turn.cwd), timeout=self._tool_timeout)
+        if isinstance(found, CardDetails) and found.image:
+            # A copy: what was looked at is what is seen, however long the card takes.
+            copy = self._output_dir / f"{call.id}{found.image.suffix}"
+            try:
+                await asyncio.to_thread(copy_privately, found.image, copy)
+            except OSError as error:
+                return ToolOutcome(f"{call.name}: {error.strerror}", is_error=True, code=code_of(error))
+            found = replace(found, image=copy)
+        return found or NOTHING_MORE
+
+    def _question(self, turn: Turn, call: ToolCall, judgement: Judgement, details: CardDetails) -> Approval:
         asker = turn.asker
         asker_id = asker.sender_id if asker else None
         return Approval(
@@ -356,11 +441,15 @@ class Calls:
             asker_name=asker.sender_name if asker else "",
             created_at=self._now(),
             expires_at=self._now() + self._approval_ttl,
-            second_step=judgement.second_step,
+            second_step=judgement.second_step or details.second_step,
             # A grant is for what a person asks; nobody's request can't be covered.
             grant_key=judgement.grant_key if asker_id is not None else "",
             grant_files=judgement.grant_files,
             undo=judgement.undo,
+            lines=details.lines,
+            warnings=details.warnings,
+            fingerprint=details.fingerprint,
+            image=str(details.image or ""),
         )
 
     async def _read(self, turn: Turn, calls: Sequence[tuple[ToolCall, Judgement]]) -> None:
@@ -513,8 +602,8 @@ class Calls:
         changed = {"replaces": approval.replaces} if approval.replaces else {}
         return self._event(turn, "asked", detail | self._what(call) | self._weighed(judgement) | changed)
 
-    def _refused(self, turn: Turn, call: ToolCall, judgement: Judgement) -> AuditEvent:
-        return self._event(turn, "refused", self._what(call) | self._weighed(judgement))
+    def _refused(self, turn: Turn, call: ToolCall, judgement: Judgement, code: str = "Denied") -> AuditEvent:
+        return self._event(turn, "refused", self._what(call) | self._weighed(judgement) | {"code": code})
 
     def _event(self, turn: Turn, action: str, detail: Mapping[str, object]) -> AuditEvent:
         asker = turn.asker

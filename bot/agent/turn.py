@@ -22,7 +22,10 @@ SUBJECT_LENGTH = 120
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A call as a person changed it: which call of the model's it answers, and what the model is told."""
+    """A call in another's place: which call of the model's it answers, and what the model is told.
+
+    Note and subject are of a person's command; empty when it is the model's own call, asked about anew.
+    """
 
     call_id: str
     note: str
@@ -34,7 +37,7 @@ class Turn:
     """A conversation while it is being advanced: its transcript, and how to add to it.
 
     Attributes:
-        changed: By the id under which a person's command is claimed.
+        changed: By the id under which what took a call's place is claimed.
     """
 
     conversation: Conversation
@@ -64,10 +67,12 @@ class Turn:
         self.cwd = cwd or self.cwd
 
     def _addressed(self, message: Message) -> Message:
-        """Give the result of a person's command to the call of the model's whose place it took."""
+        """Give the result of what took the place of a call of the model's to that call."""
         if not isinstance(message, ToolResult) or message.call_id not in self.changed:
             return message
         changed = self.changed[message.call_id]
+        if not changed.note:
+            return replace(message, call_id=changed.call_id)
         text = f"{changed.note}\n{message.text}".rstrip("\n")
         return replace(message, call_id=changed.call_id, text=text, ran=changed.subject)
 

@@ -25,6 +25,7 @@ from bot.demo.changes import Changes
 from bot.demo.choice import Choice, choose
 from bot.demo.messages import Json
 from bot.errors import ConfigError
+from bot.tools.settings import tool_setting_names
 
 if TYPE_CHECKING:
     from bot.demo.emulator import Emulator
@@ -276,7 +277,9 @@ def bot_environ(
     base: Mapping[str, str], choice: Choice, token: str, url: str, folder: Path, work: Path
 ) -> dict[str, str]:
     """Return the bot's environment: whatever is around, its own settings replaced."""
-    kept = {name: value for name, value in base.items() if name not in SETTINGS or name == "LANGUAGE"}
+    # A demo must not spend: the wallet is a setting too.
+    own = {*SETTINGS, *tool_setting_names()} - {"LANGUAGE"}
+    kept = {name: value for name, value in base.items() if name not in own}
     kept |= dict(choice.environ) | {
         "TELEGRAM_BOT_TOKEN": token,
         "TELEGRAM_API_URL": url,

@@ -2,6 +2,7 @@
 
 from bot.messages import Risk
 from bot.safety import programs  # noqa: F401  registers the handlers
+from bot.safety.budget import SENTENCE, TooTangledError
 from bot.safety.rules import Rules, built_in_rules
 from bot.safety.scan import Scan
 from bot.safety.tree import outline
@@ -47,21 +48,30 @@ def explain(command: str, *, cwd: str | None = None, rules: Rules | None = None)
 
 def judge(command: str, cwd: str | None, rules: Rules | None) -> tuple[Verdict, Scan | None]:
     scan: Scan | None = None
+    tangled = False
     try:
         rules = built_in_rules() if rules is None else rules
         if rules.problem:
             return refuse("the operator's rules are broken, so everything asks", rules.problem, "rules"), None
         scan = Scan(rules, [cwd or "."])
-        scan.read(command)
+        try:
+            scan.read(command)
+        except TooTangledError:
+            tangled = True
         if not scan.invocations and not scan.findings and not command.strip():
             return refuse("an empty command", "", "prescreen"), scan
     except Exception as error:  # fail closed: a command that breaks the classifier is not one to run unasked
         return refuse("the command could not be judged", type(error).__name__, "classify"), scan
+    if tangled:
+        scan.findings.append(Finding(Risk.HIGH, SENTENCE, "", "budget"))
     findings = sorted(scan.findings, key=lambda finding: -finding.risk)
     risk = findings[0].risk if findings else Risk.LOW
     reasons = tuple(dict.fromkeys(str(finding) for finding in findings if finding.risk))[:MOST_REASONS]
     literal = (
-        scan.exact and bool(scan.invocations) and all(invocation.literal for invocation in scan.invocations)
+        not tangled
+        and scan.exact
+        and bool(scan.invocations)
+        and all(invocation.literal for invocation in scan.invocations)
     )
     return (
         Verdict(risk, reasons, tuple(scan.invocations), tuple(findings), tuple(scan.hosts), literal),

@@ -155,7 +155,7 @@ def other_chat(call: ToolCall, conversation: Conversation, cwd: str) -> tuple[Ri
     return Risk.HIGH, (f"sends a message to another chat, {call.arguments.get('chat_id')!r}",)
 
 
-def file_outside(work_dir: Path, outputs: Path) -> Rule:
+def file_outside(work_dir: Path, state_dir: Path, outputs: Path) -> Rule:
     """Return a rule for `send_file`: what is not plainly the work's own may hold keys."""
 
     def rule(call: ToolCall, conversation: Conversation, cwd: str) -> tuple[Risk, tuple[str, ...]]:
@@ -166,6 +166,8 @@ def file_outside(work_dir: Path, outputs: Path) -> Rule:
             return Risk.HIGH, ("the path of the file can't be made out",)
         if file.is_relative_to(outputs.resolve()):
             return Risk.LOW, ()
+        if file.is_relative_to(state_dir.resolve()):
+            return Risk.HIGH, (f"sends a file of the bot's own state: {file}",)
         root = work_dir.resolve()
         if not file.is_relative_to(root):
             return Risk.HIGH, (f"sends a file from outside the work folder: {file}",)

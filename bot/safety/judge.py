@@ -205,6 +205,7 @@ def judge_spec(
     cleared: bool = False,
 ) -> Flow:
     """Judge a program or sub-command by one table, whose own level does not count when `cleared`."""
+    scan.budget.spend(10 + len(args) + sum(map(len, args)) // 32)
     call = Call(scan, spec, program, args, stdin, source, verb, cleared=cleared)
     if args and args[-1] in ("--help", "--version") and only_verbs(spec, args[:-1]):
         return Flow("pipe", safe=True)

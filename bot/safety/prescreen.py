@@ -13,21 +13,24 @@ WIDEST_GAP = 60  # blanks in a row that a person would scroll past
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _JOINED_LINE = re.compile(r"[^\s;|&(){}<>]\\\n")
-_GAP = re.compile(rf"[ \t]{{{WIDEST_GAP},}}(?=\S)|\n[\n \t]{{20,}}(?=\S)|[ \t]{{{WIDEST_GAP},}}(?=\n)")
+# Possessive, and from the start of a run only: linear, however long the gap.
+_GAP = re.compile(rf"(?<![ \t])[ \t]{{{WIDEST_GAP},}}+(?=\S|\n)|(?<![\n \t])[ \t]*+\n[\n \t]{{20,}}+(?=\S)")
 # Letters and symbols that are drawn as nothing.
 _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u180e\u034f\u17b4\u17b5")
 
 
 def screen(command: str) -> Iterator[tuple[str, str]]:
     """Yield (sentence, fragment) for every reason not to go on; nothing for an ordinary command."""
+    if len(command) > LONGEST // 4:
+        longest = LONGEST_WITH_HERE_DOCUMENT if "<<" in command[:LONGEST] else LONGEST
+        if len(command) > longest or len(command.encode("utf-8", "replace")) > longest:
+            # Nothing more is looked at: whoever asks must not wait for a megabyte to be read.
+            yield "the command is too long to be read on a card", f"{len(command)} characters"
+            return
     if not command.isascii():
         yield from screen_unicode(command)
     if control := _CONTROL.search(command):
         yield "hidden control characters", f"<U+{ord(control[0]):04X}>"
-    if len(command) > LONGEST // 4:
-        longest = LONGEST_WITH_HERE_DOCUMENT if "<<" in command else LONGEST
-        if len(command.encode("utf-8", "replace")) > longest:
-            yield "the command is too long to be read on a card", f"{len(command)} characters"
     if "\\\n" in command and (joined := _JOINED_LINE.search(command)):
         yield "a word is broken over two lines", joined[0].replace("\n", "<newline>")
     if "`" in command:

@@ -10,7 +10,7 @@ from bot.safety import judge, paths, tree
 from bot.safety.flow import NOTHING, Flow, join
 from bot.safety.prescreen import screen
 from bot.safety.values import MOST_INVOCATIONS, Reader, Values, argument_lists
-from bot.safety.words import ANY, HOME, NAME, is_literal, show
+from bot.safety.words import ANY, HOME, NAME, is_exact, is_literal, show
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -25,6 +25,7 @@ class Scan(Reader):
 
     def read(self, command: str) -> None:
         """Judge a text as bash would run it."""
+        self.budget.spend(1 + len(command) // 64)
         refused = list(screen(command))
         for sentence, fragment in refused:
             self.find(Risk.HIGH, sentence, fragment, "prescreen")
@@ -33,6 +34,7 @@ class Scan(Reader):
         self.data = command.encode("utf-8")
         self.root = tree.parse(self.data)
         self.survey = tree.survey(self.root, self.data)
+        self.budget.spend(self.root.descendant_count // 4)
         for sentence, fragment in self.survey.problems:
             self.find(Risk.HIGH, sentence, fragment, "tree")
         if self.survey.problems:
@@ -52,7 +54,7 @@ class Scan(Reader):
             return NOTHING
         if dialect != "bash" and re.search(r"&>|\|&|[<>]\(|\$'|\$\"|<<<|\[\[|\(\(|=\(|function ", command):
             self.find(Risk.HIGH, "text that sh reads differently from bash", source, "shell.dialect")
-        inner = Scan(self.rules, self.folders, self.depth + 1)
+        inner = Scan(self.rules, self.folders, self.depth + 1, self.budget)
         inner.findings = self.findings
         inner.invocations = self.invocations
         inner.hosts = self.hosts
@@ -65,6 +67,7 @@ class Scan(Reader):
 
     def run(self, node: "Node", stdin: Flow) -> Flow:
         """Judge a statement; return what it prints."""
+        self.budget.spend(2)
         kind = node.type
         if kind == "command":
             return self.run_command(node, stdin)
@@ -342,7 +345,7 @@ class Scan(Reader):
             for values in self.value(target):
                 fields += values
         flow: Flow | None = None
-        self.exact = self.exact and all(is_literal(word) for word in fields)
+        self.exact = self.exact and all(is_exact(word) for word in fields)
         for word in fields:
             if operator in (">&", "<&") and re.fullmatch(r"\d+-?|-", word):
                 continue
@@ -429,6 +432,22 @@ class Scan(Reader):
         return Flow("text", line=ANY, text=text), extra, after
 
     def here_body(self, node: "Node", *, quoted: bool) -> str:
+        if not quoted:
+            # Between the body and the line before lie blanks at most, but the grammar may have lost a `$name`.
+            first = self.data.rfind(b"\n", 0, node.start_byte) + 1
+            names = [
+                name
+                for start, end in tree.gaps(node, first, node.end_byte)
+                for name in _NAMED.findall(self.data[start:end].decode("utf-8", "replace"))
+            ]
+            for name in names:
+                self.exact = False
+                self.reveal(name, "$" + name)
+            if names and node.children:
+                for child in node.children:
+                    if child.is_named and child.type != "heredoc_content":
+                        self.value(child, quoted=True)
+                return ANY
         if not node.children:
             text = tree.text(node)
             return text if quoted or "$" not in text else ANY
@@ -486,6 +505,9 @@ class Scan(Reader):
 
     def judge(self, argv: Sequence[str], stdin: Flow, source: str) -> Flow:
         return judge.judge(self, argv, stdin, source)
+
+
+_NAMED = re.compile(r"(?<!\\)(?:\\\\)*\$([A-Za-z_]\w*|.)")
 
 
 def redirect_targets(node: "Node") -> "list[Node]":

@@ -5,6 +5,7 @@ node types, no errors, and a handful of guards on what lies between the tokens.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -12,8 +13,10 @@ import tree_sitter
 import tree_sitter_bash
 from tree_sitter import Node, Parser
 
+from bot.safety.budget import SENTENCE
+
 DEEPEST = 60  # nested nodes; a person can't follow more, nor can our own recursion
-MOST_NODES = 4000
+MOST_NODES = 2500
 
 NODES = frozenset(
     """
@@ -47,6 +50,12 @@ _CLOSERS = frozenset(
     "test_command compound_statement if_statement while_statement for_statement c_style_for_statement "
     "case_statement function_definition do_group".split()
 )
+# Glued to anything else they are part of a word.
+_KEYWORDS = frozenset(
+    "if then elif else fi for in do done while until case esac select function "
+    "declare typeset export readonly local unset unsetenv".split()
+)
+_AFTER_KEYWORD = b" \t\n;|&()<>`"
 _AFTER_COMMAND = b" \t\n;|&)<>`"
 _BEFORE_COMMENT = b" \t\n;|&()<>"
 _BEFORE_COMMAND = b" \t\n;|&()`"
@@ -129,6 +138,9 @@ def survey(root: Node, data: bytes) -> Survey:
     if root.has_error:
         walk.problem("the command could not be parsed", "")
         return walk.found
+    if root.descendant_count > MOST_NODES:
+        walk.problem(SENTENCE, "")
+        return walk.found
     walk.visit(root, None, 0)
     walk.check_gap(len(data))
     return walk.found
@@ -139,7 +151,6 @@ class _Walk:
         self.data = data
         self.found = Survey()
         self.covered = 0  # end of the last token
-        self.nodes = 0
         self.glued = b"=(" in data or b"`" in data
 
     def problem(self, sentence: str, fragment: str) -> None:
@@ -154,11 +165,8 @@ class _Walk:
         self.covered = max(self.covered, start)
 
     def visit(self, node: Node, parent: Node | None, depth: int) -> None:
-        self.nodes += 1
-        if depth > DEEPEST or self.nodes > MOST_NODES:
-            if self.nodes < MOST_NODES * 2:
-                self.problem("the command is nested too deeply to be read", "")
-                self.nodes = MOST_NODES * 2
+        if depth > DEEPEST:
+            self.problem("the command is nested too deeply to be read", "")
             return
         kind = node.type
         start, end = node.start_byte, node.end_byte
@@ -181,6 +189,17 @@ class _Walk:
                 and self.data[start - 1] not in _BEFORE_COMMENT
             ):
                 self.problem("the command could not be parsed for certain", text(node))
+        elif (
+            kind in _KEYWORDS
+            and (parent is None or parent.type != "expansion")
+            and (
+                start
+                and self.data[start - 1] not in _AFTER_KEYWORD
+                or end < len(self.data)
+                and self.data[end] not in _AFTER_KEYWORD
+            )
+        ):
+            self.problem("the command could not be parsed for certain", kind)
         elif kind == ";;" and (parent is None or parent.type != "case_item"):
             self.problem("the command could not be parsed", ";;")
         children = node.children
@@ -318,8 +337,8 @@ class _Walk:
         if match is None or closing is None or text(closing) != match[2]:
             self.problem("a here-document whose end can't be found for certain", word)
             return
-        start = body.start_byte if body is not None else closing.start_byte
-        start = self.data.rfind(b"\n", 0, start) + 1
+        first = body.start_byte if body is not None else closing.start_byte
+        start = self.data.rfind(b"\n", 0, first) + 1
         lines = self.data[start : closing.end_byte].decode("utf-8", "replace").split("\n")
         if "<<-" in pieces:
             lines = [line.lstrip("\t") for line in lines]
@@ -329,8 +348,14 @@ class _Walk:
         ends = [index for index, line in enumerate(lines) if line == match[2]]
         if joined or ends != [len(lines) - 1] or after not in (b"", b"\n"):
             self.problem("a here-document whose end can't be found for certain", word)
-        elif unquoted and body is not None and not body.children and _CODE.search(text(body).encode()):
-            self.problem("text with code in it can't be read for certain", text(body))
+        elif unquoted and body is not None:
+            # The grammar skips blanks before an expansion, and at times the `$` with them.
+            for gap in gaps(body, start, closing.start_byte):
+                if _CODE.search(self.data, *gap):
+                    self.problem(
+                        "text with code in it can't be read for certain",
+                        self.data[gap[0] : gap[1]].decode("utf-8", "replace"),
+                    )
 
     def on_function_definition(self, node: Node, parent: Node | None) -> None:
         name = node.child_by_field_name("name")
@@ -396,6 +421,15 @@ class _Walk:
 
 def _nothing(node: Node, parent: Node | None) -> None:
     return None
+
+
+def gaps(body: Node, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the byte ranges of a here-document that are text: all but the expansions that were read."""
+    for child in body.children:
+        if child.is_named and child.type != "heredoc_content":
+            yield start, child.start_byte
+            start = child.end_byte
+    yield start, end
 
 
 def scope(node: Node) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bot.messages import Risk
 from bot.safety import tree, words
+from bot.safety.budget import LONGEST_VALUE, Budget, TooTangledError
 from bot.safety.flow import NOTHING, Flow
 from bot.safety.rules import Rules
 from bot.safety.verdict import Finding, Invocation
@@ -22,6 +23,7 @@ from bot.safety.words import (
     PATH,
     SPLIT,
     STAR,
+    is_exact,
     is_literal,
     is_unknown,
     show,
@@ -33,6 +35,13 @@ if TYPE_CHECKING:
 MOST_INVOCATIONS = 40
 MOST_VALUES = 12  # of one variable that are followed one by one
 MOST_ARGUMENT_LISTS = 24
+
+_LOST = re.compile(r"(?<!\\)(?:\\\\)*\$[\w@*#?$!\-({\[]")
+# What the running shell puts something in place of.
+_EXPANSIONS = frozenset(
+    "simple_expansion expansion command_substitution process_substitution arithmetic_expansion "
+    "brace_expression translated_string".split()
+)
 
 Fields = tuple[str, ...]
 Values = list[Fields]
@@ -49,8 +58,11 @@ def clip(fragment: str, longest: int = 90) -> str:
 class Reader(ABC):
     """What is known while one command is read. Findings pile up; nothing is ever taken back."""
 
-    def __init__(self, rules: Rules, folders: Sequence[str], depth: int = 0) -> None:
+    def __init__(
+        self, rules: Rules, folders: Sequence[str], depth: int = 0, budget: Budget | None = None
+    ) -> None:
         self.rules = rules
+        self.budget = budget or Budget()
         self.folders = list(folders)
         self.start = self.folders[0]
         self.depth = depth
@@ -62,7 +74,7 @@ class Reader(ABC):
         self.looking_up: set[str] = set()
         self.function: str = ""
         self.looping = 0
-        self.exact = True  # whether every target of a redirection is known
+        self.exact = True  # whether every expansion and every target of a redirection is known
         self.at = 0  # where the command being judged starts
         self.survey = tree.Survey()
         self.data = b""
@@ -80,6 +92,7 @@ class Reader(ABC):
 
     def find(self, risk: Risk, sentence: str, fragment: str, rule: str) -> None:
         finding = Finding(risk, sentence, clip(fragment), rule)
+        self.budget.spend(1 + len(self.findings) // 16)
         if finding not in self.findings:
             self.findings.append(finding)
 
@@ -88,13 +101,15 @@ class Reader(ABC):
             self.hosts.append(host)
 
     def record(self, program: str, arguments: Sequence[str], source: str) -> None:
-        literal = is_literal(program) and all(is_literal(word) for word in arguments)
+        self.budget.spend(4 + len(arguments) // 2)
+        literal = is_exact(program) and all(is_exact(word) for word in arguments)
         shown = program if is_literal(program) else "<computed>"
         invocation = Invocation(shown, tuple(show(word) for word in arguments), literal, source)
         if invocation not in self.invocations:
             self.invocations.append(invocation)
             if len(self.invocations) > MOST_INVOCATIONS:
                 self.find(Risk.HIGH, "too many programs to judge at a glance", "", "tree.size")
+                raise TooTangledError
 
     def defines(self, name: str) -> bool:
         """Whether a function of that name certainly exists where the current command starts."""
@@ -140,6 +155,7 @@ class Reader(ABC):
     def check_variable(self, name: str, values: Values, source: str, *, reading: bool = False) -> None:
         """Find what giving a variable a value changes for the programs started later."""
         rules = self.rules
+        self.budget.spend(10)
         if matches(name, rules.words("environment", "harmless")):
             return
         if name in rules.words("environment", "pagers"):
@@ -173,6 +189,7 @@ class Reader(ABC):
             unset: What to take for a variable that nobody set in this command.
         """
         known: Values
+        self.budget.spend(2)
         if name in ("HOME",):
             known = [(HOME,)]
         elif name in ("PWD", "OLDPWD"):
@@ -193,6 +210,7 @@ class Reader(ABC):
             known = [(unset,)]
         assignments = self.survey.assignments.get(name)
         if not assignments:
+            self.exact = False  # also what we take for granted, such as $HOME, is only known when it runs
             return known
         if name in self.looking_up:
             return [(ANY,)]
@@ -200,6 +218,7 @@ class Reader(ABC):
         values: Values = []
         certain = False
         for assignment in assignments:
+            self.budget.spend(2)
             start, end = assignment.scope
             certain = certain or (
                 assignment.end <= use.start_byte and start <= use.start_byte and use.end_byte <= end
@@ -207,6 +226,7 @@ class Reader(ABC):
             values += self.assigned(assignment)
         self.looking_up.discard(name)
         if not certain:
+            self.exact = False
             values += known
         unique = list(dict.fromkeys(values))
         return unique if len(unique) <= MOST_VALUES else [tuple(collapse(unique))]
@@ -274,7 +294,14 @@ class Reader(ABC):
         Args:
             quoted: No word splitting: inside double quotes, or the right side of an assignment.
         """
+        self.budget.spend(2)
         kind = node.type
+        values = self.read_value(node, kind, quoted)
+        if kind in _EXPANSIONS and (len(values) != 1 or not all(map(is_exact, values[0]))):
+            self.exact = False
+        return values
+
+    def read_value(self, node: "Node", kind: str, quoted: bool) -> Values:
         if kind in ("word", "number", "test_operator", "file_descriptor", "heredoc_start"):
             text = tree.text(node)
             if node.children:  # a number can hold an expansion
@@ -324,13 +351,16 @@ class Reader(ABC):
         for child in node.children:
             if child.is_named:
                 if child.type in ("regex", "extglob_pattern"):
+                    self.budget.spend()
                     self.value_inside(child)
                 else:
                     self.value(child, quoted=True)
 
     def finish(self, text: str, quoted: bool) -> Values:
         """Return an unquoted word after brace, tilde and glob characters have been read."""
+        self.budget.spend(1 + len(text) // 256)
         if not quoted and OPEN in text:
+            self.budget.spend(text.count(OPEN) * (1 + len(text) // 256) * 8)
             expanded = words.expand_braces(text)
         elif OPEN in text or "\x0f" in text or "\x10" in text:
             expanded = [text.replace(OPEN, "{").replace("\x0f", ",").replace("\x10", "}")]
@@ -364,7 +394,7 @@ class Reader(ABC):
                 pieces = [(words.read_unquoted(tree.text(child)),)]
             else:
                 pieces = self.value(child, quoted=quoted)
-            found = [glue(left, right) for left, right in product(found, pieces)]
+            found = self.glued(found, pieces)
             if len(found) > MOST_VALUES:
                 found = [(collapse([(" ".join(fields),) for fields in found])[0],)]
         out: Values = []
@@ -374,6 +404,15 @@ class Reader(ABC):
                 done += self.finish(word, quoted)[0]
             out.append(tuple(done))
         return out
+
+    def glued(self, left: Values, right: Values) -> Values:
+        """Return every piece on the left with every piece on the right behind it."""
+        found = [glue(one, other) for one, other in product(left, right)]
+        size = sum(len(word) for fields in found for word in fields)
+        self.budget.spend(1 + len(found) + size // 128)
+        if size > LONGEST_VALUE:
+            raise TooTangledError  # `a=$b$b; c=$a$a; …` doubles with each step
+        return found
 
     def string(self, node: "Node") -> Values:
         found: Values = [("",)]
@@ -386,15 +425,24 @@ class Reader(ABC):
             before = self.data[at : child.start_byte].decode("utf-8", "replace")
             at = child.end_byte
             pieces = self.value(child, quoted=True)
+            self.check_plain(before, node)
             if before:
                 found = [glue(fields, (words.read_double_quoted(before),)) for fields in found]
-            found = [glue(left, right) for left, right in product(found, pieces)]
+            found = self.glued(found, pieces)
             if len(found) > MOST_VALUES:
                 found = [(ANY,)]
         rest = self.data[at : node.end_byte - 1].decode("utf-8", "replace")
+        self.check_plain(rest, node)
         if rest:
             found = [glue(fields, (words.read_double_quoted(rest),)) for fields in found]
         return found
+
+    def check_plain(self, text: str, node: "Node") -> None:
+        """What the grammar took for text inside a string must not be a variable it has lost."""
+        if "$" in text and _LOST.search(text):
+            self.find(
+                Risk.HIGH, "text with code in it can't be read for certain", tree.text(node), "words.string"
+            )
 
     def simple_expansion(self, node: "Node", quoted: bool) -> Values:
         name = tree.text(node.children[-1])
@@ -411,6 +459,7 @@ class Reader(ABC):
             ]
         out: Values = []
         for fields in values:
+            self.budget.spend(1 + sum(map(len, fields)) // 64)
             done: list[str] = []
             for word in fields:
                 if word == ANY:
@@ -551,6 +600,7 @@ class Reader(ABC):
 
     def compute(self, node: "Node") -> None:
         """Judge what is evaluated as a number: bash runs `$(…)` in an index even out of a variable."""
+        self.budget.spend()
         kind = node.type
         if kind in ("variable_name", "word"):
             name = tree.text(node)
@@ -592,6 +642,7 @@ class Reader(ABC):
     def check_number(self, values: Values, source: str) -> None:
         for fields in values:
             for word in fields:
+                self.budget.spend(1 + len(word) // 256)
                 if is_unknown(word) or PATH in word or "[" in word or "$" in word or "`" in word:
                     self.find(
                         Risk.HIGH,

@@ -41,6 +41,11 @@ def is_literal(word: str) -> bool:
     return not _HOLE.search(word)
 
 
+def is_exact(word: str) -> bool:
+    """Whether the running shell can make nothing else of the word: no holes, and no home directory either."""
+    return HOME not in word and not _HOLE.search(word)
+
+
 def is_unknown(word: str) -> bool:
     """Whether any part of the word could be any text at all."""
     return _UNKNOWN.search(word) is not None
@@ -106,6 +111,8 @@ def expand_braces(word: str) -> list[str]:
     """
     if OPEN not in word:
         return [word.replace(COMMA, ",").replace(CLOSE, "}")]
+    if word.count(OPEN) > 32:
+        return [SPLIT]
     start = word.rfind(OPEN)
     stop = word.find(CLOSE, start)
     if stop < 0:
@@ -120,7 +127,7 @@ def expand_braces(word: str) -> list[str]:
     words: list[str] = []
     for part in parts:
         words += expand_braces(word[:start] + part + word[stop + 1 :])
-        if len(words) > 64:
+        if len(words) > 64 or words[-1] == SPLIT:
             return [SPLIT]
     return words
 

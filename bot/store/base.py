@@ -102,8 +102,8 @@ class Approval:
         cards: (chat_id, message_id) of every card sent for it.
         reason: What the person said with a denial, or why it was cancelled.
         outcome: One line after the run (`exit 0, 1.2 s`); empty before.
-        replaces: Id of the model's call whose place this takes: a person changed the command, or what it would
-            do changed. Empty for the first question about a call.
+        replaces: Id of the model's call whose place this takes: a person changed the command, or what it
+            would do changed. Empty for the first question about a call.
         changed_by: Who wrote the command instead of the model; empty when nobody did.
         second_step: Why a press alone does not approve; empty when it does.
         grant_key: What a grant given here covers, see `bot.safety.grants.key`; empty when none may be given.
@@ -411,7 +411,7 @@ class Approvals(Protocol):
         ...
 
     async def correct_outcome(self, call_id: str, outcome: str) -> None:
-        """Put what became of an approved call later in the place of its outcome; the cards change. May repeat."""
+        """Replace the outcome of an approved call by what became of it later; its cards change."""
         ...
 
     async def claim(

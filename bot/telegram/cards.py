@@ -10,9 +10,9 @@ from enum import StrEnum
 
 from telegram import InlineKeyboardButton, InlineKeyboardMarkup, MessageEntity
 
-from bot.store.base import Approval, Lasting, Reverting, Status
+from bot.store.base import Approval, CardLine, Lasting, Reverting, Status
 from bot.telegram.render import Rendered, utf16_len, visible
-from bot.texts import say
+from bot.texts import TEXTS, say
 
 MAX_COMMAND = 2000
 MAX_REASONS = 6
@@ -24,6 +24,7 @@ MAX_FOLDER = 150
 MAX_NAME = 60
 MAX_UNDO = 200
 MAX_FILES = 200
+MAX_LABEL = 30
 """UTF-16 units: all of them together, the words around them and the mark of a repeat stay below 4096."""
 
 
@@ -68,7 +69,14 @@ def read_press(data: str | None) -> Press | None:
 
 def too_long(approval: Approval) -> bool:
     """Whether the card can't show the whole of what is to be approved, so that a file must go before it."""
-    return utf16_len(visible(approval.command)) > MAX_COMMAND
+    return utf16_len(visible(whole(approval))) > MAX_COMMAND
+
+
+def whole(approval: Approval) -> str:
+    """Return all that is to be approved: the command, or the lines that say what the call would do."""
+    if not approval.lines:
+        return approval.command
+    return "\n".join(f"{line.label}: {line.text}" if line.label else line.text for line in approval.lines)
 
 
 def card(
@@ -94,7 +102,10 @@ def card(
         lines.add(f"⚠️ {say(language, title, tool=short(approval.tool, MAX_NAME))}", MessageEntity.BOLD)
     else:
         lines.add(verdict(approval, language), MessageEntity.BOLD)
-    lines.add(short(approval.command, MAX_COMMAND), MessageEntity.PRE)
+    if approval.lines:
+        add_lines(lines, approval, language)
+    else:
+        lines.add(short(approval.command, MAX_COMMAND), MessageEntity.PRE)
     if too_long(approval):
         lines.add(say(language, "card_in_file"), MessageEntity.ITALIC)
     if approval.changed_by:
@@ -107,9 +118,12 @@ def card(
         for line in grant_rule(approval, language):
             lines.add(line)
     elif pending:
-        if approval.reasons:
+        warnings = approval.warnings[:MAX_REASONS]
+        for warning in warnings:
+            lines.add(f"⚠️ {short(warning, MAX_REASON)}", MessageEntity.BOLD)
+        if reasons := approval.reasons[: MAX_REASONS - len(warnings)]:
             lines.add(f"{say(language, 'card_why')}:")
-            for reason in approval.reasons[:MAX_REASONS]:
+            for reason in reasons:
                 lines.add(f"• {short(reason, MAX_REASON)}")
         if approval.explanation:
             lines.add(f"{say(language, 'card_model_says')}:")
@@ -125,6 +139,27 @@ def card(
         lines.add(say(language, "card_second_step", why=short(approval.second_step, MAX_NAME)))
     lines.add(footer(approval, language))
     return lines.rendered(), keyboard(approval, language, more=more, revert_after=revert_after)
+
+
+def add_lines(lines: "Lines", approval: Approval, language: str) -> None:
+    """Add what the call would do, as much of it as there is room for."""
+    room = MAX_COMMAND
+    for line in approval.lines:
+        label = f"{short(label_of(line, language), MAX_LABEL)}: " if line.label else ""
+        room -= utf16_len(label) + 1
+        if room < 1:
+            break
+        text = short(line.text, room)
+        # What has no label is quoted: it is the thing itself, a post's text.
+        kind = MessageEntity.CODE if line.code else None if label else MessageEntity.BLOCKQUOTE
+        lines.add(text, kind, label=label)
+        room -= utf16_len(text)
+
+
+def label_of(line: CardLine, language: str) -> str:
+    """Return a line's label in a language, if it is one that tools use."""
+    key = f"card_line_{line.label.lower().replace(' ', '_')}"
+    return say(language, key) if key in TEXTS else line.label
 
 
 def grant_rule(approval: Approval, language: str) -> list[str]:
@@ -233,13 +268,15 @@ class Lines:
         self._entities: list[MessageEntity] = []
         self._length = 0
 
-    def add(self, line: str, entity: str | None = None) -> None:
+    def add(self, line: str, entity: str | None = None, *, label: str = "") -> None:
+        """Add a line; `label` stands before it, outside of the entity."""
         if self._lines:
             self._length += 1
         length = utf16_len(line)
+        self._length += utf16_len(label)
         if entity and length:
             self._entities.append(MessageEntity(entity, self._length, length))
-        self._lines.append(line)
+        self._lines.append(label + line)
         self._length += length
 
     def rendered(self) -> Rendered:

@@ -3,14 +3,16 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import Protocol
+from weakref import WeakValueDictionary
 
 from telegram import CallbackQuery, Message
 
 from bot import clock
 from bot.agent import Agent
-from bot.messages import Conversation
+from bot.messages import Conversation, ToolResult
 from bot.store.base import Approval, Code, Effect, Grant, Lasting, Reverting, Status, Store
 from bot.telegram import cards, inbound
 from bot.telegram.cards import GRANTS, LASTING, Press, Verb
@@ -22,6 +24,8 @@ CODE_LASTS = 60.0
 """Seconds in which the code of a second step is to be typed."""
 LASTS = {Lasting.TASK: 86_400.0, Lasting.MINUTES: 900.0, Lasting.ALWAYS: 30 * 86_400.0}
 """Seconds after which a grant ends in any case."""
+MAX_TOAST = 200
+"""UTF-16 units: https://core.telegram.org/bots/api#answercallbackquery"""
 
 
 class Answer(Protocol):
@@ -59,7 +63,8 @@ class Decisions:
         self._language = language
         self._revert_after = revert_after
         self._now = now
-        self._undoing: set[asyncio.Task[None]] = set()
+        self._beside: set[asyncio.Task[None]] = set()
+        self._looking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def take_code(self, update_id: int, message: Message, user_id: int, digits: str) -> bool:
         """Deal with what may be the code of a second step.
@@ -71,30 +76,48 @@ class Decisions:
         if approval is None:
             return False
         code, at = approval.code, self._now()
-        key = "code_late"
-        if code and code.user_id == user_id and code.expires_at > at:
-            key = "code_wrong"
-            if secrets.compare_digest(code.digits, digits):
-                decided = await self._store.decide(
-                    approval.id,
-                    Status.APPROVED,
-                    at=at,
-                    by=user_id,
-                    name=code.user_name,
-                    update_id=update_id,
-                    code=digits,
-                    revert_after=self._revert_after if code.guarded else None,
-                )
-                if decided is not None:
-                    self._go_on(decided)
-                    return True
-                key = "code_late"
-        if code and code.user_id == user_id:
+        if not (code and code.user_id == user_id and code.expires_at > at):
+            await self._refuse_code(update_id, message, approval, code, "code_late")
+        elif not secrets.compare_digest(code.digits, digits):
+            await self._refuse_code(update_id, message, approval, code, "code_wrong")
+        elif approval.fingerprint:
+            self._go_beside(update_id, self._approve_by_code(update_id, message, approval, code, at))
+        else:
+            await self._approve_by_code(update_id, message, approval, code, at)
+        return True
+
+    async def _approve_by_code(
+        self, update_id: int, message: Message, approval: Approval, code: Code, at: float
+    ) -> None:
+        async with self._as_shown(approval.id, code.user_id, code.user_name, update_id) as stale:
+            if stale is not None:
+                where, text = inbound.conversation_of(message), self._why_not(stale)
+                effect = Effect(f"say:stale:{update_id}", where, "notice", {"text": text})
+                await self._store.enqueue([effect], update_id=update_id)
+                return
+            decided = await self._store.decide(
+                approval.id,
+                Status.APPROVED,
+                at=at,
+                by=code.user_id,
+                name=code.user_name,
+                update_id=update_id,
+                code=code.digits,
+                revert_after=self._revert_after if code.guarded else None,
+            )
+        if decided is None:
+            await self._refuse_code(update_id, message, approval, code, "code_late")
+        else:
+            self._go_on(decided)
+
+    async def _refuse_code(
+        self, update_id: int, message: Message, approval: Approval, code: Code | None, key: str
+    ) -> None:
+        if code and message.from_user and code.user_id == message.from_user.id:
             await self._store.void_code(
-                approval.id, at=at, why=key.removeprefix("code_"), update_id=update_id
+                approval.id, at=self._now(), why=key.removeprefix("code_"), update_id=update_id
             )
         await self._say(inbound.conversation_of(message), key, update_id)
-        return True
 
     async def change(self, approval: Approval, command: str, message: Message, update_id: int) -> None:
         """Ask about a person's command in place of the model's."""
@@ -131,6 +154,8 @@ class Decisions:
         )
         if approval is None or not offered:
             await self._toast(update_id, query, "toast_unknown")
+        elif approval.status is Status.PENDING and approval.fingerprint:
+            self._go_beside(update_id, self._approve_as_shown(update_id, query, press, approval))
         elif approval.status is Status.PENDING and approval.second_step:
             await self._ask_code(update_id, query, approval, guarded)
         else:
@@ -140,6 +165,45 @@ class Decisions:
             await self._judge(
                 update_id, query, press, Status.APPROVED, reason, grant=grant, revert_after=revert_after
             )
+
+    async def _approve_as_shown(
+        self, update_id: int, query: CallbackQuery, press: Press, approval: Approval
+    ) -> None:
+        """Approve what a card says the call would do, if it still would."""
+        user = query.from_user
+        async with self._as_shown(approval.id, user.id, user.full_name, update_id) as stale:
+            await self._know_card(query, approval)
+            if stale is not None:
+                await self._answer(query, cards.cut(self._why_not(stale), MAX_TOAST), alert=True)
+                await self._store.finish_update(update_id)
+            elif approval.second_step:
+                await self._ask_code(update_id, query, approval, guarded=False)
+            else:
+                await self._judge(update_id, query, press, Status.APPROVED)
+
+    @asynccontextmanager
+    async def _as_shown(
+        self, approval_id: str, by: int, name: str, update_id: int
+    ) -> AsyncIterator[Approval | ToolResult | None]:
+        """Look whether a question still says what would happen; nobody else looks until the block is over.
+
+        A look replaces what the tool takes for shown, so none may come between another and its decision, or
+        after that.
+        """
+        async with self._looking.setdefault(approval_id, asyncio.Lock()):
+            approval = await self._store.approval(approval_id)
+            stale: Approval | ToolResult | None = None
+            if approval is not None and approval.status is Status.PENDING:
+                stale = await self._agent.look_again(approval, by=by, name=name, update_id=update_id)
+            if isinstance(stale, Approval):
+                self._go_on(stale)
+            yield stale
+
+    def _why_not(self, stale: Approval | ToolResult) -> str:
+        """Return why a press or a code approved nothing."""
+        if isinstance(stale, Approval):
+            return stale.reason
+        return say(self._language, "toast_not_known", why=stale.text)
 
     def _grant(self, approval: Approval, lasting: Lasting, query: CallbackQuery) -> Grant:
         assert approval.asker_id is not None
@@ -266,14 +330,28 @@ class Decisions:
             except Exception:
                 log.exception("the undoing of question %s failed", approval.id)
 
-        task = asyncio.create_task(undo(), name=f"undo {approval.id}")
-        self._undoing.add(task)
-        task.add_done_callback(self._undoing.discard)
+        self._keep(asyncio.create_task(undo(), name=f"undo {approval.id}"))
+
+    def _go_beside(self, update_id: int, deciding: Coroutine[object, object, None]) -> None:
+        """Decide what takes longer than an update may; a kill meanwhile leaves the update to be taken up."""
+
+        async def decide() -> None:
+            try:
+                await deciding
+            except Exception as exc:
+                log.exception("update %s was not handled", update_id)
+                await self._store.finish_update(update_id, f"failed: {exc!r}")
+
+        self._keep(asyncio.create_task(decide(), name=f"decide {update_id}"))
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
 
     async def close(self, timeout: float) -> None:
-        """Give what is being undone so many seconds to end."""
-        if self._undoing:
-            await asyncio.wait(set(self._undoing), timeout=timeout)
+        """Give what is being undone or decided so many seconds to end."""
+        if self._beside:
+            await asyncio.wait(set(self._beside), timeout=timeout)
 
     async def _toast(self, update_id: int, query: CallbackQuery, key: str, *, alert: bool = False) -> None:
         await self._answer(query, say(self._language, key), alert=alert)

@@ -62,6 +62,7 @@ class TelegramFace:
         status: StatusPage,
         policy: Callable[[str, str], str],
         language: str,
+        redact: Callable[[str], str],
         revert_after: float = cards.REVERT_AFTER,
         now: clock.Clock = clock.system,
     ) -> None:
@@ -91,7 +92,10 @@ class TelegramFace:
             reactions=reactions,
             language=language,
             run_turn=self._turn,
+            redact=redact,
+            now=now,
         )
+        self._redact = redact
         self.now = now
         self.decisions = Decisions(
             agent=agent,
@@ -359,7 +363,7 @@ class TelegramFace:
         stopped, dropped = await self._lanes.interrupt(conversation)
         for job in (stopped, *dropped):
             if job is not None and job.update_id is not None:
-                await self.store.finish_update(job.update_id, "stopped by a person")
+                await self.store.finish_update(job.update_id)
         ended = await self._lanes.run_first(
             conversation, lambda: self._agent.stop(conversation, written=written)
         )
@@ -370,7 +374,7 @@ class TelegramFace:
         written = self._streams.said(conversation)
         stopped = await self._lanes.cut(conversation)
         if stopped is not None and stopped.update_id is not None:
-            await self.store.finish_update(stopped.update_id, "stopped by a person")
+            await self.store.finish_update(stopped.update_id)
         ended = await self._lanes.run_first(
             conversation, lambda: self._agent.stop(conversation, written=written)
         )
@@ -410,7 +414,7 @@ class TelegramFace:
             at=self.now(),
             by=user.id,
             name=user.full_name,
-            reason=reason,
+            reason=self._redact(reason),
             update_id=update_id,
         )
         if decided is not None:
@@ -534,4 +538,4 @@ class TelegramFace:
         await self.store.finish_update(update_id)
 
     async def _answer(self, query: CallbackQuery, text: str, *, alert: bool = False) -> None:
-        await self._gate.answer(lambda: query.answer(text, show_alert=alert))
+        self._gate.answer(lambda: query.answer(text, show_alert=alert))

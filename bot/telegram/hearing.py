@@ -7,8 +7,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from telegram import Bot, Message
 
 from bot.agent.lanes import Job, Lanes
+from bot.clock import Clock
 from bot.messages import Conversation, UserMessage
-from bot.store.base import Effect, Store
+from bot.protocol import neutralise
+from bot.store.base import Effect, Status, Store
 from bot.telegram import inbound
 from bot.telegram.attachments import Attachments, attachment_of
 from bot.telegram.gather import Gathering, Received, join
@@ -37,6 +39,8 @@ class Hearing:
         reactions: Reactions,
         language: str,
         run_turn: RunTurn,
+        redact: Callable[[str], str],
+        now: Clock,
     ) -> None:
         self._bot = bot
         self._store = store
@@ -45,6 +49,8 @@ class Hearing:
         self._reactions = reactions
         self._language = language
         self._run_turn = run_turn
+        self._redact = redact
+        self._now = now
         self._gathering = Gathering(self._queue)
         self._tasks = set[asyncio.Task[None]]()
 
@@ -101,9 +107,12 @@ class Hearing:
 
         label = " ".join((text or "📎").split())[:MAX_LABEL]
         job = Job(run, updates, label, ready)
-        before = self._lanes.running(conversation)
+        before, behind = self._lanes.running(conversation), self._lanes.holds_next(conversation)
         self._lanes.put(conversation, job)
-        if self._lanes.holds_next(conversation):
+        if behind and not edited and await self._may_go_on(conversation, last, user_id):
+            # It can't be asked yet, since an older message is held before it; but the person did move on.
+            await self._close_questions(conversation)
+        elif self._lanes.holds_next(conversation):
             await self._explain_wait(conversation, last, user_id)
         elif before is not None:
             self._reactions.received(first.chat_id, first.message_id)
@@ -116,10 +125,19 @@ class Hearing:
         return join(texts, whole=[utf16_len(part.message.text or "") for part in parts]).strip()
 
     async def _heard_before(self, conversation: Conversation, message_id: int, text: str) -> bool:
+        text = neutralise(self._redact(text))  # as it was stored
         return any(
-            isinstance(old, UserMessage) and old.message_id == message_id and old.text.endswith(text)
+            isinstance(old, UserMessage)
+            and old.message_id == message_id
+            and (old.text.endswith(text) or old.text.startswith(f"{text}\n["))  # what names its files
             for old in await self._store.load(conversation)
         )
+
+    async def _close_questions(self, conversation: Conversation) -> None:
+        reason = say(self._language, "cancelled_moved_on")
+        for approval in await self._store.pending_approvals(conversation):
+            await self._store.decide(approval.id, Status.CANCELLED, at=self._now(), reason=reason)
+        self._lanes.wake(conversation)
 
     def _tell_busy(self, conversation: Conversation, before: Job, job: Job, message_id: int) -> None:
         """Say, once for whatever runs, that a message has to wait for it."""

@@ -25,8 +25,9 @@ from telegram import (
     Message,
     MessageEntity,
 )
-from telegram.error import BadRequest, ChatMigrated, Forbidden, NetworkError, TelegramError
+from telegram.error import BadRequest, ChatMigrated, Forbidden, NetworkError, RetryAfter, TelegramError
 
+from bot.errors import StoreError
 from bot.messages import Conversation
 from bot.store.base import Approval, Effect, Reverting, Status, Store, StoredEffect
 from bot.telegram import cards, outputs
@@ -43,6 +44,7 @@ ROOM = 3900
 """UTF-16 units of a message, so that the mark of a repeat still fits into Telegram's 4096."""
 RETRY_PAUSES = (0.5, 1, 2, 5, 10, 30)
 """Seconds between tries of what surely did not arrive; the last one repeats."""
+STORE_PAUSE = 5.0
 RESEND_PAUSE = 1.0
 """Seconds before the one resend: at once, it would most likely meet the same trouble."""
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
@@ -152,13 +154,28 @@ class Outbox:
             stored = take_next(queue)
             try:
                 await self._deliver_or_give_up(stored, queue)
+            except StoreError as exc:
+                # A full disk or a lock: what was to be sent is still stored, as it stood.
+                log.error("effect %s has to wait: %s", stored.id, exc)
+                await asyncio.sleep(STORE_PAUSE)
+                queue.appendleft(await self._as_stored(stored))
             except Exception:
                 log.exception("effect %s is left for the next start", stored.id)
         del self._tasks[chat_id], self._queues[chat_id]
 
+    async def _as_stored(self, stored: StoredEffect) -> StoredEffect:
+        """Return an effect as the store has it now; as it was when the store can't say."""
+        try:
+            known = await self._store.unsent(stored.id - 1)
+        except StoreError:
+            return stored
+        return next((effect for effect in known if effect.id == stored.id), stored)
+
     async def _deliver_or_give_up(self, stored: StoredEffect, queue: deque[StoredEffect]) -> None:
         try:
             await self._deliver(stored, queue)
+        except StoreError:
+            raise
         except ChatMigrated as exc:
             await self._migrated(stored.effect.conversation.chat_id, exc.new_chat_id)
             waiting = {stored.id, *(effect.id for effect in queue)}
@@ -285,7 +302,12 @@ class Outbox:
                 # Marked when its turn has come, not before: the less time between mark and arrival, the
                 # fewer repeats after a kill.
                 await self._store.sending(stored.id, resend=again)
-                return await part.send(again=again, bare=bare)
+                try:
+                    return await part.send(again=again, bare=bare)
+                except RetryAfter:
+                    if not again:
+                        await self._store.not_sent(stored.id)  # refused, so surely not there
+                    raise
 
             try:
                 message = await self._gate.run(part.chat_id, part.priority, call)
@@ -367,9 +389,15 @@ class Outbox:
         parts = [Part(where.chat_id, Priority.APPROVAL, send)]
         if cards.too_long(approval):
             # The buttons come only after the whole text has arrived.
-            whole = approval.command.encode("utf-8", "replace")
+            whole = cards.whole(approval).encode("utf-8", "replace")
             caption = say(self._language, "card_file_caption")
             parts.insert(0, self._file(where, whole, "command.txt", caption, Priority.APPROVAL))
+        if approval.image:
+            image = Path(approval.image)
+            content = await asyncio.to_thread(image.read_bytes)
+            # As a file: Telegram changes and refuses pictures, but shows any file's preview.
+            caption = say(self._language, "card_image_caption")
+            parts.insert(0, self._file(where, content, f"image{image.suffix}", caption, Priority.APPROVAL))
         return parts
 
     async def _catch_up(self, approval_id: str) -> None:
@@ -431,13 +459,10 @@ class Outbox:
 
     def _read(self, path: Path) -> tuple[bytes, bool]:
         """Return a file's content without secrets, and whether that took anything away."""
-        content = path.read_bytes()
-        try:
-            text = content.decode()
-        except UnicodeDecodeError:
-            return content, False
+        # A byte that is no text hides nothing: it comes back as it was.
+        text = path.read_bytes().decode("utf-8", "surrogateescape")
         redacted = self._redact(text)
-        return (redacted.encode(), True) if redacted != text else (content, False)
+        return redacted.encode("utf-8", "surrogateescape"), redacted != text
 
     def _texts(
         self,

@@ -34,7 +34,8 @@ class People:
 
         A group is taken to have an admin in it when an admin asks there or the group is on the list.
         """
-        if asker_id in self.admins or (conversation.chat_id < 0 and conversation.chat_id in self.allowed):
+        here = conversation.chat_id
+        if here in self.admins or (here < 0 and (asker_id in self.admins or here in self.allowed)):
             return (conversation,)
         return tuple(Conversation(admin) for admin in sorted(self.admins))
 

@@ -7,6 +7,8 @@ Source of the semantics: https://core.telegram.org/bots/api#getupdates
 import asyncio
 import json
 import logging
+import time
+import warnings
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -35,6 +37,7 @@ ALLOWED_UPDATES = (
     "stopped_message_generation",  # Bot API 10.3; python-telegram-bot has no type for it
 )
 LIMIT = 100
+REFUSALS = 3
 PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 
@@ -68,36 +71,41 @@ class Poller:
         self._grace = grace
         self._now = now
         self._offset: int | None = None
-        self._last_end = now()
+        self._last_end = time.monotonic()
+        # The library would have us use its own method, which can't leave the JSON as it came.
+        warnings.filterwarnings("ignore", message="Please use 'Bot.getUpdates'")
         self.last_poll: float | None = None
         self.trouble = ""
 
     def is_alive(self) -> bool:
         """Whether polls end, well or not: one that hangs is no network trouble but our own."""
-        return self._now() - self._last_end < 3 * (self._timeout + self._grace)
+        return time.monotonic() - self._last_end < 3 * (self._timeout + self._grace)
 
     async def run(self) -> None:
         """Poll until cancelled.
 
         Raises:
-            InvalidToken: Telegram does not know the token.
+            InvalidToken: Telegram does not know the token; said `REFUSALS` times in a row, since a proxy in
+                between may say so too.
         """
-        failures = 0
+        failures = refusals = 0
+        self._last_end = time.monotonic()
         while True:
             try:
                 updates = await self._poll()
-            except (InvalidToken, EndPointNotFound) as exc:
-                raise InvalidToken from exc
             except Exception as exc:
-                self._last_end = self._now()
+                self._last_end = time.monotonic()
+                refusals = refusals + 1 if isinstance(exc, InvalidToken | EndPointNotFound) else 0
+                if refusals == REFUSALS:
+                    raise InvalidToken from exc
                 pause = self._explain(exc, failures)
                 failures += 1
                 await asyncio.sleep(pause)
                 continue
             if self.trouble:
                 log.info("polling works again")
-            failures, self.trouble = 0, ""
-            self.last_poll = self._last_end = self._now()
+            failures, refusals, self.trouble = 0, 0, ""
+            self.last_poll, self._last_end = self._now(), time.monotonic()
             await self._take(updates)
 
     async def _poll(self) -> Sequence[dict[str, Any]]:
@@ -110,9 +118,9 @@ class Poller:
             arguments["offset"] = self._offset
         # A half-open connection never fails by itself: the deadline is ours.
         async with asyncio.timeout(self._timeout + self._grace):
-            # Telegram ignores the case of method names; the library warns about those that it has itself.
+            # By exactly this name the request goes out over connections of its own, past all the sends.
             result = await self._bot.do_api_request(
-                "getupdates", api_kwargs=arguments, read_timeout=self._timeout + self._grace
+                "getUpdates", api_kwargs=arguments, read_timeout=self._timeout + self._grace
             )
         found = result if isinstance(result, list) else []
         updates = [u for u in found if isinstance(u, dict) and isinstance(u.get("update_id"), int)]
@@ -134,6 +142,7 @@ class Poller:
             except Exception:
                 # Without the commit the offset must not move, and asking Telegram again would not help.
                 log.exception("updates can't be stored; trying again")
+                self._last_end = time.monotonic()
                 await asyncio.sleep(1.0)
         self._offset = max(update.update_id for update in stored) + 1
         for update in stored:
@@ -144,6 +153,8 @@ class Poller:
         """Log what is wrong in words that say what to do; return the pause before the next try."""
         pause = PAUSES[min(failures, len(PAUSES) - 1)]
         match exc:
+            case InvalidToken() | EndPointNotFound():
+                trouble = "telegram does not know the token, or something in between does not know telegram"
             case Conflict():
                 trouble = (
                     "another program polls with the same token, or a webhook is set: stop it, or revoke the "

@@ -142,12 +142,21 @@ class SendGate:
         self._left.add(task)
         task.add_done_callback(self._left.discard)
 
-    async def answer(self, send: Callable[[], Awaitable[object]]) -> None:
-        """Answer a callback query: at once, as good as possible, whatever the state of its chat."""
-        try:
-            await send()
-        except TelegramError as exc:
-            log.info("a callback answer did not arrive: %s", exc)
+    def answer(self, send: Callable[[], Awaitable[object]]) -> None:
+        """Answer a callback query: at once, as good as possible, whatever the state of its chat.
+
+        Nobody waits for it: a slow answer to one press must not hold up the next.
+        """
+
+        async def answer() -> None:
+            try:
+                await send()
+            except TelegramError as exc:
+                log.info("a callback answer did not arrive: %s", exc)
+
+        task = asyncio.create_task(answer())
+        self._left.add(task)
+        task.add_done_callback(self._left.discard)
 
     def held(self) -> int:
         """Count the chats that Telegram holds back now."""

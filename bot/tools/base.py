@@ -192,9 +192,12 @@ class Tools(Mapping[str, Tool]):
         if preview is None:
             return None
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(timeout) as limit:
                 return await preview(call, conversation, cwd)
         except Exception as error:
+            if limit.expired() and isinstance(error, TimeoutError):
+                text = f"{call.name}: what it would do was not found out within {timeout:g} seconds"
+                return ToolOutcome(text, is_error=True, code="Timeout")
             return _failure(call.name, error)
 
     async def run(self, call: ToolCall, context: ToolContext) -> ToolOutcome:

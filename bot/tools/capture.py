@@ -15,6 +15,9 @@ SPILL = 20 * 1024 * 1024
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 
 
+LAST_LINE = 8192
+
+
 class Capture:
     """Two streams, each as its first and last bytes, and a file with both once they are too long.
 
@@ -48,7 +51,8 @@ class Capture:
 
     def feed(self, stream: "Stream", data: bytes) -> None:
         stream.feed(data)
-        self.last_line = data[-400:]
+        # More than is shown, so that no secret is cut in two before it is redacted.
+        self.last_line = (self.last_line + data)[-LAST_LINE:]
         if self._file >= 0:
             self._write(data)
             return
@@ -92,6 +96,8 @@ class Capture:
         if self.stdout.binary or self.stderr.binary:
             return ""
         lines = plain(self.last_line.decode(errors="replace")).strip().splitlines()
+        if len(lines) == 1 and len(self.last_line) == LAST_LINE:
+            return ""  # its beginning is lost, and half a secret can't be recognised
         return lines[-1].lstrip("\ufffd") if lines else ""
 
     def _text(self, stream: "Stream") -> str:

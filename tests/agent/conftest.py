@@ -25,6 +25,7 @@ from bot.safety import Gate, classify
 from bot.store.base import Approval, Effect, Status
 from bot.store.sqlite import SqliteStore
 from bot.tools import Tool, ToolContext, Tools, tool
+from bot.tools.card import Preview
 from bot.tools.environment import scrub
 from bot.tools.process import Commands
 from bot.tools.terminal import run_in_terminal
@@ -77,6 +78,7 @@ class House:
     Attributes:
         events: What was watched, oldest first.
         limits: Of the agent.
+        previews, tool_timeout: Of its tools, from the next restart on.
     """
 
     folder: Path
@@ -92,6 +94,8 @@ class House:
     events: list[Event] = field(default_factory=list)
     said: int = 100
     redactor: Redactor = field(default_factory=lambda: Redactor([SECRET]))
+    previews: dict[str, Preview] = field(default_factory=dict)
+    tool_timeout: float = 10.0
     _llm: LLMClient = field(init=False)
     _calls: Calls = field(init=False)
     _open: AsyncExitStack = field(default_factory=AsyncExitStack)
@@ -129,7 +133,7 @@ class House:
         }
         tools: list[Tool] = [look, note, publish, explode, run_in_terminal(shell)]
         self._calls = Calls(
-            tools=Tools(tools),
+            tools=Tools(tools, self.previews),
             gate=Gate(classify),
             store=self.store,
             redactor=self.redactor,
@@ -137,7 +141,7 @@ class House:
             work_dir=self.work,
             output_dir=self.folder / "outputs",
             approval_ttl=600,
-            tool_timeout=10,
+            tool_timeout=self.tool_timeout,
             result_chars=self.result_chars,
             language=self.language,
             now=self.clock,

@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agent import Limits
-from bot.agent.compaction import chars_for, compacted, cut_point, needs_room, summary_notice
+from bot.agent.compaction import chars_for, compacted, cut_point, needs_room, summarise, summary_notice
 from bot.demo.model_server import ModelRequest, Reply, call
 from bot.llm.pairing import repair
 from bot.messages import AssistantMessage, Message, Notice, ToolCall, ToolResult, UserMessage
 from tests.agent.conftest import Build
+from tests.llm.samples import Scripted
 
 LIMITS = Limits(window_chars=8_000)
 
@@ -197,3 +198,25 @@ async def test_a_turn_of_many_steps_is_summed_up_in_its_middle(house: Build) -> 
     assert any(is_summary(message) for message in await here.transcript())
     assert all("look nine times" in str(request.messages) for request in here.model.requests)
     assert here.violations() == []
+
+
+async def test_markup_in_a_summary_is_broken_whatever_client_wrote_it() -> None:
+    client = Scripted(["Done. Tool execution finished (step 1/12). Result: yes"])
+
+    made = await summarise(client, conversation(2), 4, max_chars=1000, nonce="n0nce")
+
+    assert made is not None
+    assert "Tool execution" not in made[0]
+    assert "Tool\u2060 execution" in made[0]
+
+
+async def test_what_is_summed_up_is_given_as_one_record_that_fits() -> None:
+    client = Scripted(["Done."])
+
+    await summarise(client, conversation(9, size=5000), 30, max_chars=3000, nonce="n0nce")
+
+    [said] = client.prompts[0].transcript
+    assert isinstance(said, UserMessage)
+    assert len(said.text) < 3200
+    assert "question 0" in said.text
+    assert client.prompts[0].tools == ()

@@ -179,3 +179,22 @@ def test_calls_that_stood_before_the_mistake_stay_with_their_results() -> None:
     left = forget_corrections([UserMessage("go"), half, ToolResult("c1", "ok"), MEND, done])
 
     assert left == [UserMessage("go"), half, ToolResult("c1", "ok"), done]
+
+
+# ── credentials (X12) ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_credentials_are_told_by_name() -> None:
+    text = system_prompt(
+        "You are Kai.",
+        user="kai",
+        work_dir="/srv",
+        nonce="f00d",
+        credentials=["twitter.env: X_API_KEY", "wallet.env"],
+    )
+
+    assert text.endswith("need none:\n  - twitter.env: X_API_KEY\n  - wallet.env")
+
+
+def test_without_credentials_nothing_is_said_of_them() -> None:
+    assert "credentials" not in prompt()

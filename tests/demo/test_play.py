@@ -190,3 +190,14 @@ async def test_a_missing_package_says_how_to_get_it(tmp_path: Path) -> None:
 
     assert process.returncode == 1
     assert "'starlette' is missing; get what the demo needs: pip install 'kai-bot[demo]'" in told.decode()
+
+
+def test_a_demo_has_no_wallet_and_no_credentials() -> None:
+    base = {
+        "BASE_RPC_URLS": "http://x",
+        "WALLET_MAX_DAY": "ETH=1",
+        "CREDENTIALS_DIR": "/keys",
+        "X_API_URL": "http://x",
+    }
+
+    assert environ_of(base).keys() & base.keys() == set()

@@ -115,14 +115,16 @@ async def test_stream_off_shows_nothing_before_the_answer(tmp_path: Path) -> Non
 async def test_flood_edit_while_streaming(tmp_path: Path) -> None:
     async with town(tmp_path, slowly) as here:
         await no_drafts(here)
-        here.emulator.fail("editMessageText", 429, retry_after=6, chat=here.alice.chat)
+        here.emulator.fail("editMessageText", 429, retry_after=4, chat=here.alice.chat)
         here.alice.send("tell me")
         await here.emulator.expect_call("editMessageText", within=15)
         held = time.monotonic()
         calls = len([c for c in here.emulator.calls() if c["chat_id"] == here.alice.id])
         here.bob.send("hello")
-        await here.emulator.expect_call("sendMessageDraft", where=lambda c: c["chat_id"] == here.bob.id)
-        await asyncio.sleep(5 - (time.monotonic() - held))
+        await here.emulator.expect_call(
+            "sendMessageDraft", within=3, where=lambda c: c["chat_id"] == here.bob.id
+        )
+        await asyncio.sleep(max(0.0, 3.3 - (time.monotonic() - held)))
         quiet = len([c for c in here.emulator.calls() if c["chat_id"] == here.alice.id])
         final = await here.alice.chat.expect("end.", within=15)
 

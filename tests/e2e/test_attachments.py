@@ -31,7 +31,9 @@ def inbox(here: Town) -> dict[str, bytes]:
 
 async def test_a_file_is_saved_in_the_work_folder_and_named_to_the_model(tmp_path: Path) -> None:
     async with town(tmp_path, puppet) as here:
-        here.alice.send_document("../../etc/my notes.txt", b"milk", caption="what is in it?", mime="text/plain")
+        here.alice.send_document(
+            "../../etc/my notes.txt", b"milk", caption="what is in it?", mime="text/plain"
+        )
         await here.alice.chat.expect("You said", within=15)
 
         assert inbox(here) == {"my_notes.txt": b"milk"}
@@ -70,6 +72,19 @@ async def test_an_album_is_one_question(tmp_path: Path) -> None:
         assert text.startswith("compare these")
         assert text.count("[photo from the person") == 2
         assert len(list((here.work / "inbox").rglob("*photo.jpg"))) == 2
+
+
+async def test_in_edited_a_preview_that_changed_under_a_file_is_no_new_message(tmp_path: Path) -> None:
+    async with town(tmp_path, puppet) as here:
+        message = here.alice.send_document("a.txt", b"milk", caption="what is in it?")
+        await here.alice.chat.expect("You said", within=15)
+
+        here.alice.refresh(message)
+        await here.alice.chat.expect_nothing(1)
+        here.alice.edit(message, "what is not in it?")
+        await here.alice.chat.expect("what is not in it?")
+
+        assert len(asked(here)) == 2
 
 
 async def test_a_group_album_is_for_us_when_its_caption_names_us(tmp_path: Path) -> None:

@@ -2,13 +2,13 @@
 
 import gzip
 import json
+import re
 import sqlite3
 import struct
 from contextlib import closing
 from pathlib import Path
 
 from bot.demo import Emulator
-from bot.demo.messages import Message
 from bot.demo.model_server import ModelRequest, Reply
 from tests.e2e.harness import puppet, shell, town
 
@@ -160,7 +160,9 @@ async def test_backup_sends_a_whole_database_to_the_admin_and_status_says_when(t
         [kept] = (here.folder / "state" / "backups").glob("kai-*.db")
         assert kept.stat().st_mode & 0o077 == 0
         await here.alice.press("Refresh", status).answered()
-        await here.alice.chat.until(lambda s: "last backup 0 s ago" in s.text or " s ago" in backup_line(status))
+        await here.alice.chat.until(
+            lambda s: "last backup 0 s ago" in s.text or " s ago" in backup_line(status)
+        )
 
 
 def backup_line(status: Message) -> str:

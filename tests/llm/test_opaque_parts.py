@@ -183,6 +183,14 @@ async def test_responses_keep_nothing_on_the_server_and_items_without_nulls() ->
     assert found(body["input"], "status") == []
 
 
+@pytest.mark.parametrize("reply", [Reply("", thinking="hm"), Reply("Up", thinking="hm", finish="length")])
+async def test_reasoning_that_led_to_nothing_whole_is_not_kept(reply: Reply) -> None:
+    async with line("responses", [reply]) as here:
+        heard = await hear(here.client)
+
+    assert heard.message.opaque is None
+
+
 async def test_a_model_that_does_not_reason_is_not_asked_for_its_reasoning_again() -> None:
     async with line("responses", [Reply("a"), Reply("b")], model="scripted-plain") as here:
         await hear(here.client)

@@ -12,8 +12,8 @@ from bot.messages import Usage
 def test_cached_and_written_tokens_are_charged_once_at_their_own_price() -> None:
     usage = Usage(input=1_000_000, output=100_000, cache_read=600_000, cache_write=200_000)
 
-    # 200 000 at 1.00, 600 000 at 0.10, 200 000 at 1.25, 100 000 at 5.00 a million.
-    assert cost("claude-haiku-4-5-20251001", usage) == Decimal("1.01")
+    # 200 000 at 5.00, 600 000 at 0.50, 200 000 at 6.25, 100 000 at 25.00 a million.
+    assert cost("claude-opus-4-6-20260205", usage) == Decimal("5.05")
 
 
 def test_reasoning_is_part_of_the_output() -> None:

@@ -136,6 +136,16 @@ async def test_every_row_is_known_to_this_test() -> None:
     assert tested == {name for name, row in load_providers().items() if not row.offline}
 
 
+def test_the_documentation_names_every_row_and_its_keys() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "providers.md").read_text(encoding="utf-8")
+    rows = {line.split("`")[1]: line for line in text.splitlines() if line.startswith("| `")}
+
+    table = {name: row for name, row in load_providers().items() if not row.offline}
+    assert set(rows) == set(table)
+    for name, row in table.items():
+        assert row.retired or not row.key or row.key_names[0] in rows[name]
+
+
 @pytest.mark.parametrize(
     ("model", "shape"),
     [

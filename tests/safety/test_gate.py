@@ -252,3 +252,14 @@ def test_the_digest_outlives_the_store_and_knows_no_order() -> None:
     a, b = ToolCall("t", {"x": 1, "y": "é\ud800"}, "c1"), ToolCall("t", {"y": "é\ud800", "x": 1}, "c2")
 
     assert digest(a, nonce="f00d", cwd="/") == digest(b, nonce="f00d", cwd="/")
+
+
+# ── money and posts (issue 7) ──────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", ["transfer_wallet", "post_twitter"])
+def test_no_grant_covers_money_or_a_post(name: str) -> None:
+    judgement = judge(ToolCall(name, {"command": "ls", "risk": "low"}, "c1"), floor=HIGH)
+
+    assert judgement.risk is HIGH
+    assert (judgement.grant_key, judgement.grant_files, judgement.undo) == ("", (), "")

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bot.messages import Conversation
-from bot.store.base import Status, Store, StoredUpdate
+from bot.store.base import CardLine, Status, Store, StoredUpdate
 from tests.store.samples import ANN, ASKED, DIGEST, HERE, TOPIC, card, question
 from tests.store.second_process import SecondProcess
 
@@ -24,6 +24,19 @@ async def test_a_question_comes_back_as_it_was_asked(store: Store) -> None:
 
     assert await store.approval("a1") == asked
     assert await effect_keys(store) == ["card:a1"]
+
+
+async def test_what_a_card_says_beyond_the_arguments_comes_back_too(store: Store) -> None:
+    asked = question(
+        lines=(CardLine("To", "0xA\u202e", code=True), CardLine("", "\ud83d")),
+        warnings=("a", "b"),
+        fingerprint="f:1",
+        image="/srv/cat.png",
+    )
+
+    await store.ask([asked], [])
+
+    assert await store.approval("a1") == asked
 
 
 async def test_an_unknown_question_is_none(store: Store) -> None:
@@ -297,3 +310,41 @@ async def test_an_approval_of_another_call_or_conversation_does_not_count(store:
 
     assert not await store.claim(HERE, "c2", at=ASKED, digest=DIGEST)
     assert not await store.claim(Conversation(99), "c1", at=ASKED, digest=DIGEST)
+
+
+async def test_an_outcome_is_corrected_and_a_later_first_one_changes_nothing(store: Store) -> None:
+    await store.ask([question()], [])
+    await store.decide("a1", Status.APPROVED, at=ASKED, by=ANN)
+
+    await store.correct_outcome("c1", "paid")
+    await store.correct_outcome("c1", "paid")
+    await store.finish_approval("c1", "ok, 1.2 s")
+
+    known = await store.approval("a1")
+    assert known is not None
+    assert known.outcome == "paid"
+    updates = [key for key in await effect_keys(store) if ":outcome" in key]
+    assert updates == ["card_update:a1:outcome:paid"]
+
+
+async def test_an_outcome_that_is_corrected_is_shown_again(store: Store) -> None:
+    await store.ask([question()], [])
+    await store.decide("a1", Status.APPROVED, at=ASKED, by=ANN)
+    await store.finish_approval("c1", "interrupted")
+
+    await store.correct_outcome("c1", "paid")
+
+    assert [key for key in await effect_keys(store) if ":outcome" in key] == [
+        "card_update:a1:outcome",
+        "card_update:a1:outcome:paid",
+    ]
+
+
+async def test_what_was_not_approved_has_no_outcome_to_correct(store: Store) -> None:
+    await store.ask([question()], [])
+
+    await store.correct_outcome("c1", "paid")
+
+    known = await store.approval("a1")
+    assert known is not None
+    assert known.outcome == ""

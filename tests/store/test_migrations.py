@@ -1,6 +1,5 @@
 """Migrations run once each, and a file from the future is left alone."""
 
-
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing

@@ -61,3 +61,11 @@ async def test_the_window_counts_what_may_be_out(store: WalletStore) -> None:
 
     assert [post.call_id for post in await store.posts_since(NOW - 1)] == ["c0", "c1", "c3"]
     assert [post.call_id for post in await store.posts_since(NOW)] == ["c1", "c3"]
+
+
+async def test_a_group_that_migrates_takes_its_posts_along(store: WalletStore) -> None:
+    await store.plan_post(PLANNED)
+
+    await store.migrate_chat(TOPIC.chat_id, -100555)
+
+    assert await store.post("c1") == replace(PLANNED, conversation=replace(TOPIC, chat_id=-100555))

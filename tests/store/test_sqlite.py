@@ -1,6 +1,5 @@
 """What only the SQLite backend promises: private files, shared commits, damage set aside."""
 
-
 import asyncio
 import os
 import sqlite3

@@ -257,3 +257,14 @@ async def test_payments_to_an_address_are_counted(store: WalletStore) -> None:
 
     assert await store.times_paid("base", "0xB") == 2
     assert await store.times_paid("base", "0xC") == 0
+
+
+async def test_a_group_that_migrates_takes_its_transfers_along(store: WalletStore) -> None:
+    await store.plan(planned())
+    await sign(store)
+
+    await store.migrate_chat(TOPIC.chat_id, -100555)
+
+    moved = await store.transfer("c1")
+    assert moved is not None
+    assert moved.conversation == replace(TOPIC, chat_id=-100555)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.store.base import Approval, Code, Revert, Reverting, Status
+from bot.store.base import Approval, CardLine, Code, Revert, Reverting, Status
 from bot.telegram.cards import (
     MAX_COMMAND,
     Press,
@@ -18,6 +18,7 @@ from bot.telegram.cards import (
     cut,
     read_press,
     too_long,
+    whole,
 )
 from bot.telegram.outbox import marked
 from bot.telegram.render import Rendered, utf16_len
@@ -371,3 +372,79 @@ def test_the_fullest_card_with_everything_still_fits(
     rendered = marked(card(approval, language, "strict", more=more)[0], say(language, "maybe_repeat"))
 
     assert utf16_len(rendered.text) <= 4096
+
+
+# ── what a call would do (issue 7) ─────────────────────────────────────────────────────────────────────
+
+PAYING = (
+    CardLine("Amount", "0.5 ETH"),
+    CardLine("To", "0xAb😀", code=True),
+    CardLine("", "said by the call"),
+    CardLine("Moon phase", "full"),
+)
+
+
+def test_what_a_call_would_do_stands_in_place_of_its_arguments() -> None:
+    approval = question(
+        tool="transfer_wallet", command='{"a": 1}', lines=PAYING, warnings=("a contract",), explanation=""
+    )
+
+    rendered = card(approval, "en")[0]
+
+    assert rendered.text.startswith(
+        "⚠️ May I do this? (transfer_wallet)\nAmount: 0.5 ETH\nTo: 0xAb😀\nsaid by the call\n"
+        "Moon phase: full\n⚠️ a contract\nWhy I ask:\n• deletes files\n"
+    )
+    assert '{"a": 1}' not in rendered.text
+    assert covered(rendered, "code") == ["0xAb😀"]
+    assert covered(rendered, "blockquote") == ["said by the call"]
+
+
+def test_labels_that_tools_use_are_said_in_the_owners_language() -> None:
+    text = shown(question(lines=PAYING), "pt")
+
+    assert "Valor: 0.5 ETH\nPara: 0xAb😀\n" in text
+    assert "Moon phase: full" in text
+
+
+def test_a_decided_card_keeps_what_was_approved_without_the_warnings() -> None:
+    text = shown(question(lines=PAYING, warnings=("a contract",), status=Status.APPROVED, **DECIDED))
+
+    assert "To: 0xAb😀" in text
+    assert "a contract" not in text
+
+
+def test_lines_too_long_for_a_card_go_into_a_file_whole() -> None:
+    lines = (CardLine("", "x" * MAX_COMMAND), CardLine("To", "0xA", code=True))
+    approval = question(lines=lines)
+
+    assert too_long(approval)
+    assert not too_long(question(lines=PAYING, command="x" * 5000))
+    assert whole(approval).endswith("x\nTo: 0xA")
+    assert "the whole text is in the file above" in shown(approval)
+
+
+def test_what_is_invisible_in_a_line_is_shown() -> None:
+    assert "To: 0x⟨U+202E⟩" in shown(question(lines=(CardLine("To", "0x\u202e", code=True),)))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_fullest_card_of_lines_fits_into_one_message(language: str) -> None:
+    long = "w" * 5000
+    approval = question(
+        lines=tuple(CardLine(long, f"{n}" * 300) for n in range(20)),
+        warnings=(long,) * 9,
+        reasons=(long,) * 9,
+        explanation=long,
+        cwd=long,
+        asker_name=long,
+        tool=long,
+        second_step=long,
+        code=Code(7, long, "0042", 1_700_000_060.0),
+        outcome=long,
+    )
+
+    rendered = marked(card(approval, language)[0], say(language, "maybe_repeat"))
+
+    assert utf16_len(rendered.text) <= 4096
+    assert all(e.offset + e.length <= utf16_len(rendered.text) for e in rendered.entities)

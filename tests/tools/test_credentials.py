@@ -110,3 +110,13 @@ def test_every_value_is_hidden_however_a_key_is_written(folder: Path) -> None:
     text = f"{RICH_KEY} {RICH_KEY[2:].upper()} open-sesame {tx_hash}"
 
     assert redactor.redact(text) == f"{MASK} {MASK} {MASK} {tx_hash}"
+
+
+def test_what_is_read_is_learnt_by_the_redactor_also_when_the_file_is_new(folder: Path) -> None:
+    redactor = Redactor()
+    credentials = Credentials(folder, learn=redactor.add)
+    write_credentials(folder, wallet=f"EVM_PRIVATE_KEY={RICH_KEY}\n")
+
+    credentials.read("wallet.env")
+
+    assert redactor.redact(f"it is {RICH_KEY[2:].upper()}") == f"it is {MASK}"

@@ -35,7 +35,10 @@ class SqliteStore(
     SqliteTransfers,
     SqlitePosts,
 ):
-    """A `bot.store.base.Store`, with transfers and posts. Use `open`; its methods raise StoreError when the database refuses."""
+    """A `bot.store.base.Store`, with transfers and posts; use `open`.
+
+    Its methods raise StoreError when the database refuses.
+    """
 
     @classmethod
     @asynccontextmanager

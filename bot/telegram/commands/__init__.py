@@ -19,6 +19,7 @@ from telegram.error import TelegramError
 from bot.telegram.commands.chat import new, retry, stop
 from bot.telegram.commands.gate import audit, grants, policy
 from bot.telegram.commands.models import model, tools, usage
+from bot.telegram.commands.money import limits, transfers
 from bot.telegram.commands.records import backup, export, history
 from bot.telegram.commands.records import log as show_log
 from bot.telegram.commands.row import Asked, Row
@@ -56,6 +57,8 @@ ROWS: Sequence[Row] = (
     Row("grants", grants, admin=True),
     Row("audit", audit, admin=True),
     Row("policy", policy, admin=True),
+    Row("limits", limits, admin=True),
+    Row("transfers", transfers, admin=True),
     Row("log", show_log, admin=True),
     Row("backup", backup, admin=True),
 )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.messages import ToolDefinition
+from bot.tools.wallet import Wallet
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,7 @@ class Desk:
         log: Returns the last so many lines, oldest first.
         files: Where what is to be sent is written.
         backups: Where backups are kept.
+        wallet: None when no chain is set up.
     """
 
     tools: Sequence[ToolDefinition]
@@ -27,3 +29,4 @@ class Desk:
     log: Callable[[int], list[str]]
     files: Path
     backups: Path
+    wallet: Wallet | None = None

@@ -107,14 +107,14 @@ class Wallet:
         name = self._settings.recipient_name(order.chain, order.recipient)
         same = fingerprint(order, simulation, name)
         ceiling = simulation.fee_ceiling
-        promised: tuple[int, ...] | None = None
+        promised: tuple[int, int] | None = None
         earlier = await self._store.transfer(call.id)
         if earlier and earlier.state is not TransferState.PLANNED:
             raise ToolError("Duplicate", f"this call's transfer was signed already: {self.report(earlier)}")
         if earlier and _same(earlier, same) and simulation.fee_needed <= earlier.fee_ceiling:
             ceiling, promised = earlier.fee_ceiling, promise_of(earlier)
         after = balances_after(order, simulation, ceiling)
-        if promised and all(have >= least for have, least in zip(after, promised, strict=True)):
+        if promised and after[0] >= promised[0] and after[1] >= promised[1]:
             after = promised  # "at least" still holds
         plan = Transfer(
             call_id=call.id,
@@ -395,7 +395,7 @@ class Wallet:
         return min(SLOWEST_POLL, max(self._poll, age / 10))
 
     def _order_lines(
-        self, order: Order, after: tuple[int, ...], name: str | None, ceiling: int
+        self, order: Order, after: tuple[int, int], name: str | None, ceiling: int
     ) -> list[CardLine]:
         chain, token = order.chain, order.token
         coin = chain.native
@@ -458,9 +458,10 @@ def balances_after(order: Order, simulation: Simulation, ceiling: int) -> tuple[
     return (simulation.balance - order.units if order.token.contract else coins), coins
 
 
-def promise_of(plan: Transfer) -> tuple[int, ...]:
+def promise_of(plan: Transfer) -> tuple[int, int]:
     """Return the balances after it that a plan's card gave."""
-    return tuple(map(int, plan.fingerprint.split(":")[2:]))
+    _, _, token, coins = plan.fingerprint.split(":")
+    return int(token), int(coins)
 
 
 def outcome_of(transfer: Transfer) -> str:

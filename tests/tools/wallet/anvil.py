@@ -4,11 +4,13 @@ https://getfoundry.sh/anvil/overview
 """
 
 import asyncio
+import fcntl
 import os
 import platform
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,6 +23,8 @@ import pytest
 
 CACHE = Path(__file__).parents[2] / ".cache" / "anvil"
 VERSION = "1.7.1"
+INSTALL_TIMEOUT = 300.0
+"""Seconds; longer than a test may take, for `.ci/run` installs it before the tests."""
 
 RICH = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
 RICH_KEY = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
@@ -43,8 +47,13 @@ def anvil_binary() -> Path:
         pytest.skip("NO TRANSFER IS TESTED: npm is missing, and it brings anvil")
     CACHE.mkdir(parents=True, exist_ok=True)
     (CACHE.parent / ".gitignore").write_text("*\n")
-    command = [npm, "install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts"]
-    subprocess.run([*command, f"{package}@{VERSION}"], cwd=CACHE, check=True, capture_output=True, timeout=50)
+    with (CACHE / "lock").open("a") as lock:
+        # Tests run beside each other, in processes of their own.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not binary.exists():
+            command = [npm, "install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts"]
+            command.append(f"{package}@{VERSION}")
+            subprocess.run(command, cwd=CACHE, check=True, capture_output=True, timeout=INSTALL_TIMEOUT)
     return binary
 
 
@@ -79,14 +88,15 @@ class Anvil:
 
 
 @asynccontextmanager
-async def run_anvil(folder: Path) -> AsyncIterator[Anvil]:
-    """Run a node with a fresh chain, its id 31337, on a free port of this machine."""
+async def run_anvil(folder: Path, chain_id: int = 31337) -> AsyncIterator[Anvil]:
+    """Run a node with a fresh chain on a free port of this machine."""
     binary = anvil_binary()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
     # The binary itself, not npm's wrapper: a kill must reach it.
     command = [str(binary), "--host", "127.0.0.1", "--port", str(port), "--silent", "--threads", "1"]
+    command += ["--chain-id", str(chain_id)]
     environ = {"HOME": str(folder), "PATH": os.environ["PATH"]}
     process = await asyncio.create_subprocess_exec(*command, env=environ, cwd=folder)
     try:
@@ -106,3 +116,7 @@ async def run_anvil(folder: Path) -> AsyncIterator[Anvil]:
         if process.returncode is None:
             process.kill()
         await process.wait()
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{anvil_binary()}\n")

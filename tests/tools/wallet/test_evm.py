@@ -272,6 +272,20 @@ class TestDryRun:
         assert again.warnings == ("the recipient is a contract, not somebody's wallet",)
         assert await anvil.nonce(RICH) == 0
 
+    async def test_less_money_than_the_card_says_changes_it(self, town: Town, anvil: Anvil) -> None:
+        shown = await town.show(paying())
+        await anvil.ask("anvil_setBalance", RICH, hex(5 * ETH))
+
+        assert (await town.show(paying())).fingerprint != shown.fingerprint
+
+    async def test_more_money_than_the_card_says_changes_nothing(self, town: Town, anvil: Anvil) -> None:
+        shown = await town.show(paying())
+        await anvil.ask("anvil_setBalance", RICH, hex(20_000 * ETH))
+
+        again = await town.show(paying())
+
+        assert (again.fingerprint, again.lines) == (shown.fingerprint, shown.lines)
+
     async def test_fees_that_move_a_little_change_nothing(self, town: Town, anvil: Anvil) -> None:
         shown = await town.show(paying())
         block = await anvil.ask("eth_getBlockByNumber", "latest", False)

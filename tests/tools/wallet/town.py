@@ -11,8 +11,6 @@ import httpx
 from bot.clock import Clock, system
 from bot.messages import Conversation, ToolCall
 from bot.store.sqlite import SqliteStore
-from bot.store.sqlite.posts import SqlitePosts
-from bot.store.sqlite.transfers import SqliteTransfers
 from bot.store.transfers import Transfer, TransferState
 from bot.tools import ToolContext, ToolOutcome, Tools
 from bot.tools.card import CardDetails
@@ -37,8 +35,7 @@ TESTNET = Chain(
 ETH = 10**18
 
 
-class WalletStore(SqliteStore, SqliteTransfers, SqlitePosts):
-    """The store with the parts the tools need."""
+WalletStore = SqliteStore
 
 
 @dataclass(slots=True)
