@@ -87,6 +87,13 @@ async def test_check_names_credentials_that_others_can_read(tmp_path: Path) -> N
     assert "0x12" not in out
 
 
+async def test_the_credentials_folder_is_the_bots_own_to_kai_bot_risk(tmp_path: Path) -> None:
+    async with town(tmp_path, puppet, start=False, CREDENTIALS_DIR=str(tmp_path / "keys")) as here:
+        _, out, _ = await kai_bot(here.settings, "risk", f"cat {tmp_path}/keys/notes")
+
+    assert "reads the bot's own files" in out
+
+
 # ── kai-bot wallet ─────────────────────────────────────────────────────────────────────────────────────
 
 

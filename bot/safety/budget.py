@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-MOST_STEPS = 8000  # ordinary commands take tens to hundreds; all of them together stay under 50 ms
+MOST_STEPS = 4000  # ordinary commands take tens to hundreds; all of them together stay under 50 ms
 LONGEST_VALUE = 16384  # characters that one word may grow to
 SENTENCE = "too long or too tangled to judge"
 

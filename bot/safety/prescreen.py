@@ -7,10 +7,18 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+from bot.safety.budget import SENTENCE
+
 LONGEST = 4096  # bytes
 LONGEST_WITH_HERE_DOCUMENT = 8192  # bytes
+MOST_CODE = (
+    1500  # characters beside here-documents: while one is open, the parser's time grows with the square
+)
+MOST_MARKS = 400  # of one bracket, or of pipes: the parser takes long to give up on them
+MOST_HERE_DOCUMENTS = 30  # and so it does with their number
 WIDEST_GAP = 60  # blanks in a row that a person would scroll past
 
+_HERE_DOCUMENT = re.compile(r"(?<!<)<<-?[ \t]*(['\"]?)([A-Za-z_][\w.\-]*)\1")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _JOINED_LINE = re.compile(r"[^\s;|&(){}<>]\\\n")
 # Possessive, and from the start of a run only: linear, however long the gap.
@@ -22,10 +30,19 @@ _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u180e\u034f\u17b4\u17
 def screen(command: str) -> Iterator[tuple[str, str]]:
     """Yield (sentence, fragment) for every reason not to go on; nothing for an ordinary command."""
     if len(command) > LONGEST // 4:
-        longest = LONGEST_WITH_HERE_DOCUMENT if "<<" in command[:LONGEST] else LONGEST
+        here = _HERE_DOCUMENT.search(command, 0, LONGEST)
+        longest = LONGEST_WITH_HERE_DOCUMENT if here else LONGEST
         if len(command) > longest or len(command.encode("utf-8", "replace")) > longest:
             # Nothing more is looked at: whoever asks must not wait for a megabyte to be read.
             yield "the command is too long to be read on a card", f"{len(command)} characters"
+            return
+        marks = 0 if here else max(map(command.count, "|()["))
+        if (
+            command.count("<<") > MOST_HERE_DOCUMENTS
+            or marks > MOST_MARKS
+            or (here and measure_code(command) > MOST_CODE)
+        ):
+            yield SENTENCE, ""
             return
     if not command.isascii():
         yield from screen_unicode(command)
@@ -40,6 +57,24 @@ def screen(command: str) -> Iterator[tuple[str, str]]:
             yield "back-quotes together with a here-document can't be read for certain", "`"
     if gap := _GAP.search(command):
         yield "text hidden behind a long gap", f"<{len(gap[0])} blanks>"
+
+
+def measure_code(command: str) -> int:
+    """Return how many characters are not plain text of here-documents; all, when one has no end."""
+    code = at = 0
+    for opening in _HERE_DOCUMENT.finditer(command):
+        if opening.start() < at:
+            continue
+        line_end = command.find("\n", opening.end())
+        closing = re.compile(rf"\n\t*{re.escape(opening[2])}(?=\n|\Z)").search(command, max(line_end, 0))
+        if line_end < 0 or closing is None:
+            return len(command)
+        code += line_end - at
+        body = command[line_end : closing.start()]
+        if not opening[1] and ("$(" in body or "${" in body or "$[" in body):
+            code += len(body)
+        at = closing.end()
+    return code + len(command) - at
 
 
 def screen_unicode(command: str) -> Iterator[tuple[str, str]]:

@@ -157,6 +157,7 @@ async def test_what_changed_is_asked_about_in_the_place_of_the_old(house: Build)
     assert new.call_id != approval.call_id
     assert crowd.asked == [approval.call_id, approval.call_id, new.call_id]
     assert len(await here.effects("card")) == 2
+    assert here.audit().count("asked") == 2
     assert here.notes == []
 
 

@@ -1,4 +1,4 @@
-"""What people send besides one line of text: pictures, files, albums, recordings, long pastes; marks on it."""
+"""What people send besides a line of text: pictures, files, albums, recordings, pastes; marks on it."""
 
 import asyncio
 import json

@@ -13,7 +13,7 @@ import pytest
 from bot.demo.messages import Message
 from bot.demo.model_server import ModelRequest, Reply, call
 from bot.demo.x_server import KEYS, XServer, serve_x
-from tests.e2e.harness import Town, town
+from tests.e2e.harness import Town, puppet, town
 from tests.e2e.indoors import House, house
 from tests.tools.wallet.anvil import RICH, RICH_KEY, Anvil, run_anvil
 from tests.tools.wallet.proxy import Proxy, run_proxy
@@ -86,8 +86,10 @@ def covered(card: Message, kind: str) -> list[str]:
 # ── transfers ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_the_card_says_what_will_happen_and_a_yes_pays_once(tmp_path: Path, anvil: Anvil) -> None:
-    async with house(tmp_path, treasurer, **wallet_of(tmp_path, anvil.url)) as here:
+async def test_the_card_says_what_will_happen_and_a_yes_pays_once(
+    tmp_path: Path, anvil: Anvil, proxy: Proxy
+) -> None:
+    async with house(tmp_path, treasurer, **wallet_of(tmp_path, proxy.url)) as here:
         card = await card_after(here, f"pay 0.5 {FRIEND}")
         asked = card.text
         await asyncio.gather(*(here.alice.press("Approve", card).answered() for _ in range(10)))
@@ -107,6 +109,8 @@ async def test_the_card_says_what_will_happen_and_a_yes_pays_once(tmp_path: Path
         assert "sepolia.etherscan.io/tx/0x" in receipt.text
         assert await anvil.balance(FRIEND) == ETH // 2
         assert await anvil.nonce(RICH) == 1
+        # For the card, for the first press and for the signature: no look comes after the decision.
+        assert proxy.asked.count("eth_getBalance") == 3
 
 
 async def test_a_new_recipient_takes_the_second_step(tmp_path: Path, anvil: Anvil) -> None:
@@ -235,11 +239,37 @@ async def test_a_press_while_no_node_answers_leaves_the_question_open(
 
         toast = await here.alice.press("Approve", card).answered()
         assert "press again in a moment" in toast.text
+        assert await here.kai.store.unhandled() == []
         proxy.on.clear()
         await here.alice.press("Approve", card).answered()
         await here.alice.chat.expect("✅ paid: 0.5 ETH", within=10)
 
         assert await anvil.balance(FRIEND) == ETH // 2
+
+
+@pytest.mark.parametrize("recipient", [FRIEND, STRANGER])
+async def test_nobody_waits_for_a_node_that_takes_its_time(
+    tmp_path: Path, anvil: Anvil, proxy: Proxy, recipient: str
+) -> None:
+    async with house(tmp_path, treasurer, **wallet_of(tmp_path, proxy.url)) as here:
+        card = await card_after(here, f"pay 0.5 {recipient}")
+        if recipient == STRANGER:
+            await here.alice.press("Approve", card).answered()
+            await here.alice.chat.until(lambda _: "to run it, write" in card.text)
+        looking = proxy.pause("eth_getBalance")
+        if recipient == STRANGER:
+            await type_code(here, card)
+        else:
+            here.alice.press("Approve", card)
+        assert await asyncio.to_thread(looking.wait, 10)
+
+        here.bob.send("hello")
+        await here.bob.chat.expect("You said: hello")
+        assert await anvil.balance(recipient) == 0
+        proxy.released.set()
+        await here.alice.chat.expect("✅ paid: 0.5 ETH", within=10)
+
+        assert await anvil.balance(recipient) == ETH // 2
 
 
 async def test_killed_with_the_card_open_and_while_it_is_pending_it_is_paid_once_and_reported(
@@ -374,8 +404,37 @@ async def test_the_model_reads_names_of_credentials_and_no_value(tmp_path: Path,
         assert RICH_KEY[2:].lower() not in (body + answer.text).lower()
 
 
+async def test_keys_in_open_files_new_files_and_addresses_of_nodes_are_redacted(
+    tmp_path: Path, anvil: Anvil
+) -> None:
+    settings = wallet_of(tmp_path, f"{anvil.url}/v3/0123456789abcdef-node-key")
+    write_credentials(tmp_path / "keys", open="TOKEN=open-to-everybody")
+    (tmp_path / "keys" / "open.env").chmod(0o644)
+    new_key = "0x" + "5c" * 32
+    async with house(tmp_path, treasurer, **settings) as here:
+        write_credentials(tmp_path / "keys", wallet=f"EVM_PRIVATE_KEY={new_key}\n")
+        here.alice.send(f"pay 1 {FRIEND}")
+        await here.alice.chat.expect("It came to")  # the new key's account has nothing; but it was read
+        here.alice.send(f"I know open-to-everybody, 0123456789abcdef-node-key and {new_key}")
+        await here.alice.chat.expect("You said: I know")
+
+        body = str(here.model.requests[-1].body)
+        assert "I know [redacted], [redacted] and [redacted]" in body
+
+
 async def test_the_credentials_are_the_bots_own_files_to_the_gate(tmp_path: Path, anvil: Anvil) -> None:
     async with house(tmp_path, treasurer, **wallet_of(tmp_path, anvil.url)) as here:
         here.alice.send(f"/policy cat {tmp_path}/keys/wallet.env")
 
         await here.alice.chat.expect("reads the bot's own files")
+
+
+async def test_commands_do_not_see_the_settings_of_money(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"SEPOLIA_RPC_URLS": "http://127.0.0.1:9", "X_API_URL": "http://127.0.0.1:9"}
+    async with house(tmp_path, puppet, **settings) as here:
+        here.alice.send('run echo "seen: [$SEPOLIA_RPC_URLS$X_API_URL$CREDENTIALS_DIR]"')
+        card = await here.alice.chat.expect("May I run this?")
+        await here.alice.press("Approve", card).answered()
+        await here.alice.chat.expect("It came to a result")
+
+        assert "seen: []" in str(here.model.requests[-1].body)

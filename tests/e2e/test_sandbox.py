@@ -6,6 +6,7 @@ import pytest
 
 from bot.tools.sandbox import Places, open_sandbox
 from tests.e2e.harness import puppet, town
+from tests.tools.wallet.town import write_credentials
 
 
 def need_ro(folder: Path) -> None:
@@ -58,3 +59,17 @@ async def test_a_level_that_cannot_be_had_makes_every_command_ask(tmp_path: Path
         assert "SANDBOX=user can't be had" in asked
         assert "there is no user 'who-is-that'" in asked
         assert "user can't be had, so every command asks" in status.text
+
+
+async def test_unasked_it_does_not_read_the_tools_credentials(tmp_path: Path) -> None:
+    need_ro(tmp_path)
+    keys = tmp_path / "work" / "keys"
+    write_credentials(keys, wallet="EVM_PRIVATE_KEY=0x12")
+    (tmp_path / "work" / "other.txt").write_text("EVM_PRIVATE_KEY=0x34")
+    async with town(tmp_path, puppet, SANDBOX="ro", CREDENTIALS_DIR=str(keys)) as here:
+        here.alice.send("run grep -rl EVM_PRIVATE_KEY")
+        await here.alice.chat.expect("It came to")
+        told = str(here.model.requests[-1].body["messages"])
+
+        assert "other.txt" in told
+        assert "keys/wallet.env" not in told

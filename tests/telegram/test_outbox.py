@@ -417,7 +417,7 @@ async def test_the_longest_part_has_room_for_the_mark(
         (httpx.WriteTimeout(""), "unknown"),
         (httpx.ReadError(""), "unknown"),
         (httpx.RemoteProtocolError(""), "unknown"),
-        (None, "unknown"),
+        (None, "not sent"),  # a 5xx in Telegram's own words
     ],
 )
 def test_what_a_network_error_says_about_the_request(cause: Exception | None, expected: str) -> None:

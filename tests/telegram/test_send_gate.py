@@ -295,7 +295,8 @@ async def test_a_callback_is_answered_at_once_though_its_chat_is_held() -> None:
     held = asyncio.create_task(gate.run(CHAT, Priority.ANSWER, refused_once(log, "answer", 0.2)))
     await settle(lambda: gate.held() == 1)
 
-    await gate.answer(log.send("toast"))
+    gate.answer(log.send("toast"))
+    await settle(lambda: log.names == ["toast"])
     await held
 
     assert log.names == ["toast", "answer"]
@@ -305,7 +306,12 @@ async def test_a_callback_answer_that_comes_too_late_is_no_error() -> None:
     async def late() -> None:
         raise BadRequest("query is too old")
 
-    await SendGate().answer(late)
+    gate = SendGate()
+
+    gate.answer(late)
+    await asyncio.sleep(0.01)
+
+    await gate.close()
 
 
 async def test_a_chat_is_no_longer_counted_as_held_when_its_time_is_over() -> None:

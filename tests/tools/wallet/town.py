@@ -88,7 +88,7 @@ def paying(
 
 def write_credentials(folder: Path, **files: str) -> Credentials:
     """Write `<name>.env` files as an operator should."""
-    folder.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name, text in files.items():
         path = folder / f"{name}.env"
         path.write_text(text)
