@@ -325,7 +325,9 @@ def read_wallet(environ: Mapping[str, str], state_dir: Path) -> WalletSettings:
 def rules_in_force(state_dir: Path, env_file: Path, credentials_dir: Path) -> Rules:
     """Return the rules with the operator's from `rules.d`; what the bot keeps is high to touch."""
     kept = [state_dir / name for name in ("kai.db", "kai.db-wal", "kai.db-shm", "lock", "rules.d", "backups")]
-    own = (*kept, env_file.absolute(), credentials_dir)
+    own = [*kept, credentials_dir]
+    if env_file.is_file():  # not /dev/null, which is everybody's
+        own.append(env_file.absolute())
     return load_rules(state_dir / "rules.d", own_paths=map(str, own))
 
 

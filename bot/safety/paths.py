@@ -134,7 +134,27 @@ def is_own(path: str, rules: Rules) -> bool:
     return any(path == own or path.startswith(own.rstrip("/") + "/") for own in rules.own_paths)
 
 
+_RUN = re.compile(f"[{re.escape(HOLES)}]{{2,}}")
+_WIDE = ANY + SPLIT + PATH  # these reach over slashes
+_LONG = STAR + NUM + NAME + _WIDE  # any number of characters
+_ENDLESS = re.compile(f"[{re.escape(_LONG)}]")
+
+
 def as_regex(path: str) -> re.Pattern[str]:
+    """Return a pattern that matches whatever the path may come to, and more when there is too much to try.
+
+    A pattern with many holes takes a time that doubles with each of them: neighbours become one hole, and
+    where three could share the same text everything from the first to the last becomes one.
+    """
+    path = _RUN.sub(join_holes, path)
+    wide = sum(map(path.count, _WIDE))
+    if (
+        wide
+        and len(_ENDLESS.findall(path)) > 2
+        or any(len(_ENDLESS.findall(part)) > 2 for part in path.split("/"))
+    ):
+        holes = [match.start() for match in _ENDLESS.finditer(path)]
+        path = path[: holes[0]] + ANY + path[holes[-1] + 1 :]
     out: list[str] = []
     previous = "/"
     for char in path:
@@ -144,6 +164,13 @@ def as_regex(path: str) -> re.Pattern[str]:
             out.append(_HOLE_PATTERN.get(char) or re.escape(char))
         previous = char
     return re.compile("".join(out) + r"\Z", re.DOTALL)
+
+
+def join_holes(run: re.Match[str]) -> str:
+    """Return one hole for several in a row, where any of them may be of any length."""
+    if all(char in GLOB for char in run[0]):
+        return STAR if STAR in run[0] else run[0]
+    return ANY if any(char in _LONG for char in run[0]) else run[0]
 
 
 def may_be_credential(path: str, rules: Rules) -> Risk:
@@ -191,6 +218,7 @@ def judge_read(scan: "Scan", path: str) -> None:
     if path[0] == "@" and len(path) > 1:
         judge_read(scan, path[1:])  # many programs read a file named this way
     for text in canonical(path, scan.folders):
+        scan.budget.spend(4 if is_literal(text) else 20)
         if text.startswith(("/dev/tcp/", "/dev/udp/")):
             scan.find(Risk.HIGH, "opens a network connection", show(path), "paths.network")
         elif is_literal(text):
@@ -238,6 +266,7 @@ def judge_write(scan: "Scan", path: str, *, verb: str = "writes") -> None:
     if path in ("", "-"):
         return
     for text in canonical(path, scan.folders):
+        scan.budget.spend(4 if is_literal(text) else 20)
         if text.startswith(("/dev/tcp/", "/dev/udp/")):
             scan.find(Risk.HIGH, "opens a network connection", show(path), "paths.network")
             continue

@@ -9,12 +9,14 @@ from collections.abc import Iterator
 
 from bot.safety.budget import SENTENCE
 
+SHORT = 512  # characters; nothing can be tangled in so little
 LONGEST = 4096  # bytes
 LONGEST_WITH_HERE_DOCUMENT = 8192  # bytes
 MOST_CODE = (
     1500  # characters beside here-documents: while one is open, the parser's time grows with the square
 )
-MOST_MARKS = 400  # of one bracket, or of pipes: the parser takes long to give up on them
+MOST_MARKS = 200  # of one bracket, or of pipes: the parser takes long to give up on them
+MOST_GLOBS = 120  # of one sign at which the parser looks far ahead: back-quotes, and what starts `@(…)`
 MOST_HERE_DOCUMENTS = 30  # and so it does with their number
 WIDEST_GAP = 60  # blanks in a row that a person would scroll past
 
@@ -29,17 +31,18 @@ _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u180e\u034f\u17b4\u17
 
 def screen(command: str) -> Iterator[tuple[str, str]]:
     """Yield (sentence, fragment) for every reason not to go on; nothing for an ordinary command."""
-    if len(command) > LONGEST // 4:
+    if len(command) > SHORT:
         here = _HERE_DOCUMENT.search(command, 0, LONGEST)
         longest = LONGEST_WITH_HERE_DOCUMENT if here else LONGEST
         if len(command) > longest or len(command.encode("utf-8", "replace")) > longest:
             # Nothing more is looked at: whoever asks must not wait for a megabyte to be read.
             yield "the command is too long to be read on a card", f"{len(command)} characters"
             return
-        marks = 0 if here else max(map(command.count, "|()["))
+        marks = 0 if here else max(map(command.count, "|()[]{}"))
         if (
             command.count("<<") > MOST_HERE_DOCUMENTS
             or marks > MOST_MARKS
+            or max(map(command.count, "@?!*+`")) > MOST_GLOBS
             or (here and measure_code(command) > MOST_CODE)
         ):
             yield SENTENCE, ""

@@ -433,7 +433,7 @@ class Scan(Reader):
 
     def here_body(self, node: "Node", *, quoted: bool) -> str:
         if not quoted:
-            # Between the body and the line before lie blanks at most, but the grammar may have lost a `$name`.
+            # Before the body lie blanks at most, but the grammar may have lost a `$name` with them.
             first = self.data.rfind(b"\n", 0, node.start_byte) + 1
             names = [
                 name
@@ -500,8 +500,18 @@ class Scan(Reader):
         if not pieces:
             return NOTHING
         self.at = node.start_byte
+        name = node.child_by_field_name("name")
+        if name is not None and tree.text(name) == "time":
+            self.check_time(argument_lists(pieces), source)
         flows = [self.judge(argv, ahead or stdin, source) for argv in argument_lists(pieces)]
         return flows[0] if len(flows) == 1 else join(flows)
+
+    def check_time(self, lists: "list[list[str]]", source: str) -> None:
+        """Unquoted, `time` is a word of the shell: it knows `-p` and `--`, whatever else follows is run."""
+        for argv in lists:
+            rest = [word for word in argv[1:] if word not in ("-p", "--")]
+            if rest and rest[0].startswith("-"):
+                self.find(Risk.HIGH, "starts a program whose name looks like an option", source, "shell.time")
 
     def judge(self, argv: Sequence[str], stdin: Flow, source: str) -> Flow:
         return judge.judge(self, argv, stdin, source)

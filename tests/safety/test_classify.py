@@ -61,6 +61,49 @@ def test_a_fully_literal_command_says_so() -> None:
     assert not classify("bash -c 'ls > $X'").literal
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -rf $HOME/none-$$",
+        "rm -rf ~/x",
+        "rm -rf $PWD/x",
+        "rm -rf /x-$RANDOM",
+        "ls $?",
+        "ls a?",
+        "echo $SHELL",
+        "x=$$; rm -rf /y",
+        "for i in 1 2; do rm -rf /x$i; done",
+        "[[ -f $X ]] && rm -rf /x",
+        "case $X in a) rm -rf /y;; esac",
+        "rm -rf ${X:-/srv}",
+        "cat <<< $X",
+        "cat <<EOF\n$X\nEOF",
+        "cat <<EOF\n $X\nEOF",
+        "X=$$ rm -rf /y",
+        "declare x=$X",
+        "(( x = RANDOM )); rm -rf /x",
+        "bash -c 'rm -rf /x-$$'",
+    ],
+)
+def test_a_command_with_an_expansion_not_exactly_known_is_not_literal(command: str) -> None:
+    assert not classify(command).literal
+
+
+@pytest.mark.parametrize("command", ["A=/x; rm -rf $A/b", "rm -rf '/x-$$'", "rm -rf {a,b}/c", "rm $'\\x61'"])
+def test_a_command_whose_every_word_is_written_is_literal(command: str) -> None:
+    assert classify(command).literal
+
+
+def test_a_key_that_the_grammar_lost_in_a_here_document_is_still_seen() -> None:
+    assert classify('cat <<EOF\n $AWS_SECRET_ACCESS_KEY "$x"\nEOF').risk is Risk.HIGH
+
+
+def test_time_runs_what_looks_like_its_option() -> None:
+    assert classify("time -a du").risk is Risk.HIGH
+    assert classify("time -p du").risk is Risk.LOW
+    assert classify("/usr/bin/time -a du").risk is Risk.LOW
+
+
 def test_hosts_are_reported_for_the_log() -> None:
     assert classify("curl -s https://example.com/a; ping -c1 example.org").network == (
         "example.com",

@@ -175,7 +175,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path, Path]:
 
 def file_risk(folders: tuple[Path, Path, Path], path: str, cwd: Path | None = None) -> Risk:
     work, outputs, _ = folders
-    gate = Gate(classify, {"send_file": file_outside(work, outputs)})
+    gate = Gate(classify, {"send_file": file_outside(work, work / "state", outputs)})
     call = ToolCall("send_file", {"path": path})
     return gate.judge(call, floor=LOW, reads_only=False, conversation=HERE, cwd=str(cwd or work)).risk
 
@@ -183,6 +183,10 @@ def file_risk(folders: tuple[Path, Path, Path], path: str, cwd: Path | None = No
 @pytest.mark.parametrize("path", ["report.md", "sub/report.md", "./sub/../report.md", "keyboard.png"])
 def test_a_file_of_the_work_is_sent_unasked(folders: tuple[Path, Path, Path], path: str) -> None:
     assert file_risk(folders, path) is LOW
+
+
+def test_what_the_bot_keeps_is_asked_about_wherever_its_state_lies(folders: tuple[Path, Path, Path]) -> None:
+    assert file_risk(folders, "state/kai.db") is HIGH
 
 
 def test_a_kept_output_is_sent_unasked(folders: tuple[Path, Path, Path]) -> None:

@@ -30,6 +30,17 @@ from bot.safety.tree import outline, parse, survey
         "cat @<<EOF\n${x} a\\ b\nEOF\nrm y",
         "cat <<EOF\na\\\nEOF\nrm y\nEOF",
         "(" * 100 + "ls" + ")" * 100,
+        # found by the fuzz: keywords glued to a quote …
+        "unset'EOF' ",
+        "unset'EOF'test realpath&>EOFx+=exec ",
+        # … and code after the blanks that begin a line of a here-document
+        "(( x=1 )) ; cat << EOF\n\t\n $(if stat x; then ls; else $'x' $hen $'x'; fi) \"$x\"\n"
+        ' "${x[@]}"\nEOF\nnproc >> y',
+        "x=($# {x,y}); cat <<-EOF\n \n\t$(-l x=y &\nwc) \"$(( who 'a b' ))\"\nEOF\nwc a\\ b",
+        "(( x=1 )) ; cat <<EOF | sort\n $(if zz {x,y} $'x'; then stat $x < x; else time realpath $x $x; fi)\n"
+        "EOF\nnproc $x",
+        "{ cat <<EOF\n $(if stat; then \"$x\" $'x'; else time du; fi)\nEOF\nfile 'a b' a#b; }",
+        "cat <<EOF\n ${x:-`rm y`} $x\nEOF",
     ],
 )
 def test_a_tree_that_bash_would_not_share_is_refused(text: str) -> None:
@@ -51,6 +62,9 @@ def test_a_tree_that_bash_would_not_share_is_refused(text: str) -> None:
         "ls \\\n  -la # why\ndf",
         "{ ls; } 2>&1",
         "[[ -f a && $x == *.py ]]",
+        "if true;then(ls);fi",
+        "unset x; export y=1; declare -r z",
+        "cat <<EOF\n indented $x\n\tcosts \\$5\nEOF",
     ],
 )
 def test_an_ordinary_tree_is_trusted(text: str) -> None:

@@ -51,6 +51,12 @@ def test_braces_become_words(text: str, expanded: list[str]) -> None:
     assert set(found) == set(expanded)
 
 
+def test_braces_that_make_a_million_words_are_not_tried_out() -> None:
+    word = words.read_unquoted("{a,b}" * 30)
+
+    assert words.expand_braces(word) == [words.SPLIT]
+
+
 def test_braces_that_make_too_many_words_become_unknown() -> None:
     assert words.SPLIT in words.expand_braces(words.read_unquoted("{a,b}" * 10))
 

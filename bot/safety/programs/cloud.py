@@ -27,7 +27,7 @@ def cloud(call: Call) -> Flow:
             if words:
                 break
             continue
-        if re.fullmatch(r"[a-z][a-z0-9\-:]*", word):
+        if re.fullmatch(r"[a-z][a-z0-9\-_:]*", word):
             words.append(word)
         elif words:
             break
