@@ -210,6 +210,12 @@ def real_path(path: str) -> str:
     return real if real != text else path
 
 
+def clip(path: str) -> str:
+    """Return a path as it is shown in a sentence: its end is what tells it from others."""
+    text = show(path)
+    return text if len(text) <= 80 else "…" + text[-79:]
+
+
 def judge_read(scan: "Scan", path: str) -> None:
     """Find what reading the content of a path gives away."""
     if path in ("-", ""):
@@ -289,7 +295,7 @@ def judge_write(scan: "Scan", path: str, *, verb: str = "writes") -> None:
                     Risk.HIGH, f"{verb} a path outside the working directory", show(path), "paths.outside"
                 )
             else:
-                scan.find(Risk.MEDIUM, f"{verb} {show(path)}", "", "paths.write")
+                scan.find(Risk.MEDIUM, f"{verb} {clip(path)}", "", "paths.write")
             continue
         text = in_workspace(text, scan.start)
         hole = next(index for index, char in enumerate(text) if char in HOLES)
@@ -303,7 +309,7 @@ def judge_write(scan: "Scan", path: str, *, verb: str = "writes") -> None:
         elif may_be_credential(text, rules) is Risk.HIGH:
             scan.find(Risk.HIGH, f"{verb} what could be a credential file", show(path), "paths.credential")
         else:
-            scan.find(Risk.MEDIUM, f"{verb} {show(path)}", "", "paths.write")
+            scan.find(Risk.MEDIUM, f"{verb} {clip(path)}", "", "paths.write")
 
 
 def is_protected(path: str, rules: Rules) -> bool:

@@ -10,7 +10,7 @@ from bot.safety import judge, paths, tree
 from bot.safety.flow import NOTHING, Flow, join
 from bot.safety.prescreen import screen
 from bot.safety.values import MOST_INVOCATIONS, Reader, Values, argument_lists
-from bot.safety.words import ANY, HOME, NAME, is_exact, is_literal, show
+from bot.safety.words import ANY, HOME, NAME, is_literal, show
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -345,7 +345,7 @@ class Scan(Reader):
             for values in self.value(target):
                 fields += values
         flow: Flow | None = None
-        self.exact = self.exact and all(is_exact(word) for word in fields)
+        self.exact = self.exact and all(is_literal(word) for word in fields)
         for word in fields:
             if operator in (">&", "<&") and re.fullmatch(r"\d+-?|-", word):
                 continue

@@ -200,6 +200,9 @@ class _Walk:
             )
         ):
             self.problem("the command could not be parsed for certain", kind)
+        elif kind[-1:] in ("<", ">") and self.data[end : end + 1] == b"(":
+            # `[[ x<(ls) ]]` compares nothing to bash: it runs ls.
+            self.problem("the command could not be parsed for certain", kind + "(")
         elif kind == ";;" and (parent is None or parent.type != "case_item"):
             self.problem("the command could not be parsed", ";;")
         children = node.children

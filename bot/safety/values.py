@@ -23,7 +23,6 @@ from bot.safety.words import (
     PATH,
     SPLIT,
     STAR,
-    is_exact,
     is_literal,
     is_unknown,
     show,
@@ -102,7 +101,7 @@ class Reader(ABC):
 
     def record(self, program: str, arguments: Sequence[str], source: str) -> None:
         self.budget.spend(4 + len(arguments) // 2)
-        literal = is_exact(program) and all(is_exact(word) for word in arguments)
+        literal = is_literal(program) and all(is_literal(word) for word in arguments)
         shown = program if is_literal(program) else "<computed>"
         invocation = Invocation(shown, tuple(show(word) for word in arguments), literal, source)
         if invocation not in self.invocations:
@@ -297,7 +296,7 @@ class Reader(ABC):
         self.budget.spend(2)
         kind = node.type
         values = self.read_value(node, kind, quoted)
-        if kind in _EXPANSIONS and (len(values) != 1 or not all(map(is_exact, values[0]))):
+        if kind in _EXPANSIONS and (len(values) != 1 or not all(map(is_literal, values[0]))):
             self.exact = False
         return values
 
@@ -391,7 +390,13 @@ class Reader(ABC):
             ):
                 pieces: Values = [(words.read_unquoted(tree.text(child)),)]
             elif not child.is_named:
-                pieces = [(words.read_unquoted(tree.text(child)),)]
+                # `a-$$` is the process id, `a$"b"` is ab: only a single `$` at the end is just that.
+                sign = tree.text(child)
+                if "$" in sign and (sign != "$" or child.end_byte < node.end_byte):
+                    self.exact = False
+                    pieces = [(NUM if sign == "$$" else ANY,)]
+                else:
+                    pieces = [(words.read_unquoted(sign),)]
             else:
                 pieces = self.value(child, quoted=quoted)
             found = self.glued(found, pieces)

@@ -41,11 +41,6 @@ def is_literal(word: str) -> bool:
     return not _HOLE.search(word)
 
 
-def is_exact(word: str) -> bool:
-    """Whether the running shell can make nothing else of the word: no holes, and no home directory either."""
-    return HOME not in word and not _HOLE.search(word)
-
-
 def is_unknown(word: str) -> bool:
     """Whether any part of the word could be any text at all."""
     return _UNKNOWN.search(word) is not None

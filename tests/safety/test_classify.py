@@ -65,7 +65,11 @@ def test_a_fully_literal_command_says_so() -> None:
     "command",
     [
         "rm -rf $HOME/none-$$",
-        "rm -rf ~/x",
+        "rm -rf /x-$$",
+        "rm -rf $$x",
+        "echo a$$ > /srv/b",
+        'ls "a-$$"',
+        "ls > a-$$",
         "rm -rf $PWD/x",
         "rm -rf /x-$RANDOM",
         "ls $?",
@@ -98,6 +102,16 @@ def test_a_key_that_the_grammar_lost_in_a_here_document_is_still_seen() -> None:
     assert classify('cat <<EOF\n $AWS_SECRET_ACCESS_KEY "$x"\nEOF').risk is Risk.HIGH
 
 
+def test_a_translated_string_glued_to_a_word_is_not_read_as_a_dollar_sign() -> None:
+    assert classify('cat /etc/sha$"dow"').risk is Risk.HIGH
+    assert classify("grep a$ f").literal
+
+
+def test_folders_that_double_with_each_step_are_not_followed_for_ever() -> None:
+    assert classify("".join(f"cd a{n};" for n in range(30)) + "ls x").risk is Risk.HIGH
+    assert classify("cd a && make -n && cd ../b && make -n && cd .. && ls").risk is Risk.MEDIUM
+
+
 def test_time_runs_what_looks_like_its_option() -> None:
     assert classify("time -a du").risk is Risk.HIGH
     assert classify("time -p du").risk is Risk.LOW
@@ -115,6 +129,13 @@ def test_a_long_fragment_is_cut_in_the_middle() -> None:
     verdict = classify("rm -rf " + " ".join(f"/srv/{number}" for number in range(200)))
 
     assert all(len(reason) < 160 for reason in verdict.reasons)
+
+
+def test_a_long_path_is_cut_at_its_start() -> None:
+    verdict = classify("touch " + "a/" * 500 + "b")
+
+    assert all(len(reason) < 160 for reason in verdict.reasons)
+    assert verdict.reasons[0].endswith("a/a/b")
 
 
 def test_an_empty_command_is_high() -> None:

@@ -4,6 +4,7 @@ import re
 
 from bot.messages import Risk
 from bot.safety import paths
+from bot.safety.budget import TooTangledError
 from bot.safety.flow import NOTHING, Flow
 from bot.safety.judge import Call, handles, parse_options
 from bot.safety.values import matches
@@ -23,6 +24,8 @@ def change_folder(call: Call) -> Flow:
         for spot in spots:
             if spot not in scan.folders:
                 scan.folders.append(spot)
+        if len(scan.folders) > 64:  # each relative step may double them
+            raise TooTangledError
         if len(scan.folders) > 8:
             scan.folders.append(ANY)
     return Flow("pipe")
