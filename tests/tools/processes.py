@@ -2,14 +2,14 @@
 
 import asyncio
 import os
-import random
+import secrets
 import time
 from collections.abc import Callable
 
 
 def unique_seconds() -> str:
     """Return a long time to sleep that no other process on this machine sleeps."""
-    return f"3{random.randrange(10**6, 10**7)}"
+    return f"3{10**6 + secrets.randbelow(9 * 10**6)}"  # `random` draws the same in every worker
 
 
 def running(word: str) -> list[int]:
