@@ -41,7 +41,9 @@ def obey(request: ModelRequest) -> Reply:
 async def test_killed_at_any_point_nothing_is_lost_and_nothing_happens_twice(tmp_path: Path) -> None:
     dice = random.Random(4)
     ids = ",".join(map(str, PEOPLE))
-    async with town(tmp_path, obey, ADMIN_IDS=ids, SEND_RATE="1000", LOG_LEVEL="WARNING") as here:
+    async with town(
+        tmp_path, obey, ADMIN_IDS=ids, SEND_RATE="1000", LOG_LEVEL="WARNING", STREAM="off"
+    ) as here:
         deadline = time.monotonic() + SECONDS
         people = [here.emulator.person(number, f"P{number}", started=True) for number in PEOPLE]
         said = [asyncio.create_task(talk(person, deadline, random.Random(person.id))) for person in people]
@@ -52,6 +54,7 @@ async def test_killed_at_any_point_nothing_is_lost_and_nothing_happens_twice(tmp
             await here.restart()
             kills += 1
         numbers = await asyncio.gather(*said)
+        await here.emulator.expect_poll()  # or it is stopped before it listens to signals
         exit_code = await here.stop()
 
         assert exit_code == 0
