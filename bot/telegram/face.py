@@ -7,6 +7,7 @@ import contextlib
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,14 @@ class TelegramFace:
             for admin in sorted(self.people.admins)
         ]
         await self.store.enqueue([*cards, *notices])
+        # A turn that was to go on under the old id found nothing there any more.
+        for moved in await self.store.open_conversations():
+            if moved.chat_id == new:
+                before = Conversation(old, moved.thread_id)
+                self._lanes.put(before, Job(partial(self._go_on_as, moved), label="moved"), first=True)
+
+    async def _go_on_as(self, conversation: Conversation) -> None:
+        self._advance(conversation)
 
     # ── messages ───────────────────────────────────────────────────────────────────────────────────────
 

@@ -45,14 +45,20 @@ def conversation_of(message: Message) -> Conversation:
 
 
 def command_of(message: Message, bot_name: str) -> Command | None:
-    """Return the command a message begins with; None when it has none or it is another bot's."""
+    """Return the command a message begins with; None when it has none or it is another bot's.
+
+    Our name may stand before it, as people write it in groups: `@kai_bot /status`.
+    """
     text = message.text or ""
+    named = re.match(rf"@{re.escape(bot_name)}\s+(?=/)", text, re.IGNORECASE)
+    start = named.end() if named else 0  # a bot's name is ASCII: as many UTF-16 units as characters
     for entity in message.entities:
-        if entity.type == MessageEntity.BOT_COMMAND and entity.offset == 0:
-            name, _, at = text[1 : entity.length].partition("@")
+        if entity.type == MessageEntity.BOT_COMMAND and entity.offset == start:
+            end = start + entity.length
+            name, _, at = text[start + 1 : end].partition("@")
             if at and at.lower() != bot_name.lower():
                 return None
-            return Command(name.lower(), text[entity.length :].strip())
+            return Command(name.lower(), text[end:].strip())
     return None
 
 

@@ -63,6 +63,7 @@ class Poller:
         timeout: float = 30.0,
         grace: float = 10.0,
         now: clock.Clock = clock.system,
+        elapsed: clock.Clock = time.monotonic,
     ) -> None:
         self._bot = bot
         self._inbox = inbox
@@ -70,8 +71,9 @@ class Poller:
         self._timeout = timeout
         self._grace = grace
         self._now = now
+        self._elapsed = elapsed  # a wall clock that is set anew is no sign of life, nor of death
         self._offset: int | None = None
-        self._last_end = time.monotonic()
+        self._last_end = self._elapsed()
         # The library would have us use its own method, which can't leave the JSON as it came.
         warnings.filterwarnings("ignore", message="Please use 'Bot.getUpdates'")
         self.last_poll: float | None = None
@@ -79,7 +81,7 @@ class Poller:
 
     def is_alive(self) -> bool:
         """Whether polls end, well or not: one that hangs is no network trouble but our own."""
-        return time.monotonic() - self._last_end < 3 * (self._timeout + self._grace)
+        return self._elapsed() - self._last_end < 3 * (self._timeout + self._grace)
 
     async def run(self) -> None:
         """Poll until cancelled.
@@ -89,12 +91,12 @@ class Poller:
                 between may say so too.
         """
         failures = refusals = 0
-        self._last_end = time.monotonic()
+        self._last_end = self._elapsed()
         while True:
             try:
                 updates = await self._poll()
             except Exception as exc:
-                self._last_end = time.monotonic()
+                self._last_end = self._elapsed()
                 refusals = refusals + 1 if isinstance(exc, InvalidToken | EndPointNotFound) else 0
                 if refusals == REFUSALS:
                     raise InvalidToken from exc
@@ -105,7 +107,7 @@ class Poller:
             if self.trouble:
                 log.info("polling works again")
             failures, refusals, self.trouble = 0, 0, ""
-            self.last_poll, self._last_end = self._now(), time.monotonic()
+            self.last_poll, self._last_end = self._now(), self._elapsed()
             await self._take(updates)
 
     async def _poll(self) -> Sequence[dict[str, Any]]:
@@ -142,7 +144,7 @@ class Poller:
             except Exception:
                 # Without the commit the offset must not move, and asking Telegram again would not help.
                 log.exception("updates can't be stored; trying again")
-                self._last_end = time.monotonic()
+                self._last_end = self._elapsed()
                 await asyncio.sleep(1.0)
         self._offset = max(update.update_id for update in stored) + 1
         for update in stored:

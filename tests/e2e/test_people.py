@@ -41,6 +41,7 @@ async def test_a_stranger_in_a_listed_group_may_talk_there_but_decides_nothing(t
         carol.send("yes", group, reply_to=card)
         await group.expect("Words don't approve")
         carol.send("@kai_test_bot /status", group)
+        await group.expect("for admins")
         carol.start()
         await carol.chat.expect("I don't know you. Your id is 9")
 

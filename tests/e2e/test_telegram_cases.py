@@ -181,6 +181,8 @@ async def test_net_send_timeout_dup(tmp_path: Path) -> None:
 
 async def test_flood_edit(tmp_path: Path) -> None:
     async with town(tmp_path, puppet) as here:
+        here.bob.send("say awake")
+        await here.bob.chat.expect("awake", within=10)
         here.emulator.fail("sendMessage", 429, retry_after=3, chat=here.alice.chat)
         begun = time.monotonic()
 

@@ -165,6 +165,16 @@ def test_group_other_bot_cmd_a_command_for_another_is_not_ours(emulator: Emulato
     assert is_for_another_bot(said, US)
 
 
+@pytest.mark.parametrize("said", ["@kai_test_bot /stop now", "@Kai_Test_Bot  /stop@kai_test_bot now"])
+def test_a_command_after_our_name_is_ours(alice: Person, said: str) -> None:
+    assert command_of(seen(alice.send(said)), US) == Command("stop", "now")
+
+
+@pytest.mark.parametrize("said", ["@other_bot /stop", "@kai_test_bots /stop", "@kai_test_bot please /stop"])
+def test_a_command_after_another_name_or_word_is_none(alice: Person, said: str) -> None:
+    assert command_of(seen(alice.send(said)), US) is None
+
+
 def test_a_command_in_the_middle_is_none(alice: Person) -> None:
     assert command_of(seen(alice.send("say /stop now")), US) is None
 

@@ -13,7 +13,7 @@ from bot.clock import SettableClock
 from bot.demo import Emulator, Person, VirtualClock, close, hang, refuse, serve
 from bot.store.base import StoredUpdate, UpdateIds
 from bot.store.sqlite import SqliteStore
-from bot.telegram.poller import Poller
+from bot.telegram.poller import REFUSALS, Poller
 from tests.telegram.conftest import bot_on, end, settle
 
 
@@ -225,10 +225,23 @@ async def test_after_a_409_it_goes_on_when_the_other_has_stopped(
 async def test_a_token_telegram_does_not_know_ends_it(
     bot: Bot, store: SqliteStore, emulator: Emulator, status: int
 ) -> None:
-    emulator.fail("getUpdates", refuse(status))
+    emulator.fail("getUpdates", refuse(status), times=REFUSALS)
 
     with pytest.raises(InvalidToken):
         await Poller(bot=bot, inbox=store, handle=Desk().handle).run()
+
+
+async def test_a_single_refusal_of_the_token_may_be_a_proxys(
+    bot: Bot, store: SqliteStore, emulator: Emulator, alice: Person
+) -> None:
+    desk = Desk()
+    emulator.fail("getUpdates", refuse(401), times=REFUSALS - 1)
+    alice.send("hello")
+
+    async with polling(bot, store, desk):
+        await settle(lambda: bool(desk.updates))
+
+    assert desk.texts() == ["hello"]
 
 
 @pytest.mark.parametrize(
@@ -321,7 +334,7 @@ def test_it_is_alive_as_long_as_polls_end() -> None:
     emulator = Emulator(clock=VirtualClock(0))
     poller = Poller(
         bot=Bot(emulator.token), inbox=Inbox.__new__(Inbox), handle=Desk().handle,
-        timeout=30, grace=10, now=now,
+        timeout=30, grace=10, elapsed=now,
     )  # fmt: skip
 
     now.advance(119)
@@ -334,13 +347,14 @@ async def test_a_poll_that_failed_is_a_sign_of_life_too(
     bot: Bot, store: SqliteStore, emulator: Emulator
 ) -> None:
     now = SettableClock()
-    poller = Poller(bot=bot, inbox=store, handle=Desk().handle, now=now)
-    now.advance(1000)
-    emulator.fail("getUpdates", refuse(502))
+    poller = Poller(bot=bot, inbox=store, handle=Desk().handle, elapsed=now)
+    emulator.fail("getUpdates", refuse(502), times=9)
     running = asyncio.create_task(poller.run())
-
     await settle(lambda: bool(poller.trouble))
+    now.advance(1000)
+    assert not poller.is_alive()
 
-    assert poller.is_alive()
+    await settle(poller.is_alive)
+
     assert poller.last_poll is None
     await end(running)

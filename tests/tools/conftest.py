@@ -8,6 +8,7 @@ from bot.messages import Conversation
 from bot.tools import ToolContext
 from bot.tools.environment import scrub
 from bot.tools.process import Commands
+from tests.tools.processes import Zombies, uncollected
 
 HERE = Conversation(7, 3)
 
@@ -17,6 +18,17 @@ async def commands() -> AsyncIterator[Commands]:
     commands = Commands(scrub(os.environ))
     yield commands
     await commands.close()
+
+
+@pytest.fixture
+def zombies() -> Zombies:
+    """What this test left behind: a worker of the tests adopts what others before it killed."""
+    before = frozenset(uncollected())
+
+    def new() -> list[int]:
+        return [pid for pid in uncollected() if pid not in before]
+
+    return new
 
 
 @pytest.fixture

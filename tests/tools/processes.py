@@ -6,6 +6,9 @@ import secrets
 import time
 from collections.abc import Callable
 
+Zombies = Callable[[], list[int]]
+"""Says what a test left uncollected, see the fixture."""
+
 
 def unique_seconds() -> str:
     """Return a long time to sleep that no other process on this machine sleeps."""
@@ -33,8 +36,8 @@ def contents(path: str) -> bytes:
         return file.read()
 
 
-def zombies() -> list[int]:
-    """Return our own children that have ended and were not collected."""
+def uncollected() -> list[int]:
+    """Return our own children that have ended and were not collected: zombies."""
     found = []
     for thread in os.listdir("/proc/self/task"):
         with open(f"/proc/self/task/{thread}/children") as file:

@@ -14,7 +14,7 @@ import pytest
 from bot.errors import ToolError
 from bot.tools.environment import scrub
 from bot.tools.process import PROGRESS, Commands, Finished
-from tests.tools.processes import eventually, running, unique_seconds, zombies
+from tests.tools.processes import Zombies, eventually, running, unique_seconds
 
 Run = Callable[..., Any]
 
@@ -129,7 +129,7 @@ async def test_a_missing_folder_is_an_os_error_and_leaves_nothing_open(run: Run,
 
 
 async def test_nothing_stays_open_or_uncollected_after_a_command(
-    run: Run, commands: Commands, output_dir: Path
+    run: Run, commands: Commands, output_dir: Path, zombies: Zombies
 ) -> None:
     await run("true")
     before = len(os.listdir("/proc/self/fd"))
@@ -284,7 +284,7 @@ KILLS = {
 
 
 @pytest.mark.parametrize("case", KILLS)
-async def test_a_timeout_reaches_every_descendant(run: Run, case: str) -> None:
+async def test_a_timeout_reaches_every_descendant(run: Run, case: str, zombies: Zombies) -> None:
     seconds = unique_seconds()
 
     finished = await run(KILLS[case].format(n=seconds), timeout=0.3)
@@ -307,7 +307,7 @@ async def test_commands_at_once_do_not_end_each_others_children(run: Run, comman
     assert len(finished.background) == 2
 
 
-async def test_a_storm_of_processes_ends(run: Run) -> None:
+async def test_a_storm_of_processes_ends(run: Run, zombies: Zombies) -> None:
     seconds = unique_seconds()
 
     storm = f"for i in $(seq 50); do setsid -f bash -c 'sleep {seconds} & sleep {seconds}'; done; sleep 20"
@@ -317,7 +317,7 @@ async def test_a_storm_of_processes_ends(run: Run) -> None:
     assert zombies() == []
 
 
-async def test_cancelling_ends_everything_within_a_second(run: Run) -> None:
+async def test_cancelling_ends_everything_within_a_second(run: Run, zombies: Zombies) -> None:
     seconds = unique_seconds()
     command = f"setsid -f sleep {seconds}; trap '' TERM; sleep {seconds}; sleep {seconds}"
     task = asyncio.create_task(run(command))
@@ -398,7 +398,7 @@ async def test_a_job_can_be_ended(run: Run, commands: Commands) -> None:
     assert not await commands.end(job.id)
 
 
-async def test_an_orphan_that_ended_is_collected(run: Run, commands: Commands) -> None:
+async def test_an_orphan_that_ended_is_collected(run: Run, commands: Commands, zombies: Zombies) -> None:
     await run("env -i setsid -f sleep 0.4 >/dev/null 2>&1")
 
     assert await eventually(lambda: commands.jobs == [])

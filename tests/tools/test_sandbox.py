@@ -20,7 +20,7 @@ from bot.tools.environment import scrub
 from bot.tools.process import Commands, Finished
 from bot.tools.sandbox import LEVELS, Places, Sandbox, credential_places, open_sandbox, probe
 from bot.tools.terminal import run_in_terminal
-from tests.tools.processes import eventually, running, unique_seconds, zombies
+from tests.tools.processes import Zombies, eventually, running, unique_seconds
 from tests.tools.test_process import KILLS
 
 Run = Callable[..., Awaitable[Finished]]
@@ -259,7 +259,7 @@ async def test_what_was_approved_runs_as_the_bot(run: Run, house: Path) -> None:
 
 @at_every_level
 @pytest.mark.parametrize("case", KILLS)
-async def test_a_timeout_reaches_every_descendant(run: Run, case: str) -> None:
+async def test_a_timeout_reaches_every_descendant(run: Run, case: str, zombies: Zombies) -> None:
     seconds = unique_seconds()
 
     finished = await run(KILLS[case].format(n=seconds), timeout=0.4)
@@ -369,7 +369,7 @@ def test_a_work_folder_that_the_other_user_cannot_enter_is_a_problem(places: Pla
 
 
 @at_every_level
-def test_the_probe_leaves_nothing(sandbox: Sandbox) -> None:
+def test_the_probe_leaves_nothing(sandbox: Sandbox, zombies: Zombies) -> None:
     assert probe(sandbox) == ""
 
     assert zombies() == []
