@@ -25,7 +25,7 @@ demo: $(STAMP) $(if $(filter local,$(MODEL)),$(LOCAL_STAMP))
 	@$(BIN)/python -m bot.demo $(if $(MODEL),--model '$(MODEL)') $(if $(PORT),--port '$(PORT)')
 
 test: $(STAMP)
-	$(BIN)/pytest -n 6 --dist worksteal --reruns 2
+	$(BIN)/pytest -n 6 --dist worksteal --reruns 2 --maxfail 25
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .
