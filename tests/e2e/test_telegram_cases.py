@@ -35,6 +35,7 @@ async def test_appr_slots_exhausted(tmp_path: Path) -> None:
         card = await group.expect("rm -rf ./old")
         for number in range(300):
             here.bob.send(f"@kai_test_bot number {number:03}", group)
+        await here.emulator.expect_all_taken(within=20)
 
         toast = await here.alice.press("Approve", card).answered(within=1)
         await group.expect("It came to", within=5)
@@ -58,6 +59,7 @@ async def test_a_press_is_answered_while_a_turn_holds_the_lane_and_300_messages_
         await here.alice.chat.until(lambda screen: "not run: you moved on" in screen.text)
         for number in range(300):
             here.alice.send(f"number {number}")
+        await here.emulator.expect_all_taken(within=20)
 
         toast = await here.alice.press_stale(approve, card).answered(within=1)
 
