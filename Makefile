@@ -4,6 +4,7 @@
 #   make test     the tests          make check   format, lint, types, layers
 #   make fix      format and mend    make bench   measure against the floor
 #   make fuzz     100,000 commands against bash: what it tried, the classifier saw
+#   make engine   the bot against a real llama.cpp and a small model
 #   make lock     write requirements.lock anew from pyproject.toml
 
 PYTHON ?= python3
@@ -15,7 +16,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 # The engine of the embedded model: only for those who ask for it.
 LOCAL_STAMP := $(VENV)/.installed-local
 
-.PHONY: run demo test check fuzz bench fix lock clean
+.PHONY: run demo test check fuzz engine bench fix lock clean
 .DEFAULT_GOAL := test
 
 run: $(STAMP)
@@ -35,6 +36,11 @@ check: $(STAMP)
 
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.safety.fuzz 100000
+
+# Unlike other tests it may take minutes, and what is slow is not stuck.
+engine: $(STAMP) $(LOCAL_STAMP)
+	@model=$$($(BIN)/python -m tests.llm.engine) && ENGINE_TEST=1 LOCAL_TEST_MODEL=$$model \
+	  $(BIN)/pytest tests/llm/test_engine.py tests/llm/test_local.py -p no:rerunfailures -o faulthandler_timeout=0 -vv -rs
 
 bench: $(STAMP)
 	$(BIN)/python -m bench

@@ -21,12 +21,14 @@ from bot import clock
 from bot.agent import Agent, Limits
 from bot.agent.compaction import chars_for
 from bot.agent.lanes import Lanes
+from bot.agent.loop import no_news
 from bot.agent.prompt import Soul
 from bot.agent.steps import Calls
 from bot.config import SETTINGS, Settings
 from bot.errors import ConfigError, LLMError, StoreError
 from bot.llm.base import LLMResponse, Prompt
 from bot.llm.chosen import Chosen
+from bot.llm.fallback import Fallback
 from bot.llm.providers import build_client, keyed_providers, open_http, provider_problems, window_of
 from bot.llm.transcribe import transcribe
 from bot.messages import Conversation, Risk, ToolCall, ToolDefinition, UserMessage
@@ -133,8 +135,9 @@ async def assemble(
         gate = SendGate(Rates(overall=settings.send_rate))
         lanes = Lanes()
         models = (settings.llm_model, *settings.llm_fallbacks)
+        usual = build_client(models, environ, http, tools_mode=settings.llm_tools, now=now)
         llm = Chosen(
-            build_client(models, environ, http, tools_mode=settings.llm_tools),
+            usual,
             lambda model: build_client((model,), environ, http, tools_mode=settings.llm_tools),
         )
         recent_log = RecentLog(redactor.redact)
@@ -224,6 +227,7 @@ async def assemble(
             user=getpass.getuser(),
             work_dir=settings.work_dir,
             credentials=credentials.names(),
+            news=wallet.news if wallet else no_news,
             language=settings.language,
             now=now,
         )
@@ -265,7 +269,9 @@ async def assemble(
             lanes=lanes,
             gate=gate,
             poller=poller,
-            model=" → ".join((settings.llm_model, *settings.llm_fallbacks)),
+            model=" → ".join(models),
+            links=usual.links if isinstance(usual, Fallback) else lambda: (),
+            language=settings.language,
             work_dir=settings.work_dir,
             started_at=now(),
             now=now,

@@ -178,7 +178,7 @@ def load_settings(
         turn_tokens=read.count("TURN_TOKENS", 1_000_000, least=0) or None,
         daily_tokens=read.count("DAILY_TOKENS", 0, least=0) or None,
         send_rate=read.amount("SEND_RATE", 30),
-        stream=cast("Switch", read.choice("STREAM", get_args(Switch), default="off")),
+        stream=cast("Switch", read.choice("STREAM", get_args(Switch))),
         reactions=cast("Switch", read.choice("REACTIONS", get_args(Switch))),
         transcribe_url=read.url("TRANSCRIBE_URL", "") if "TRANSCRIBE_URL" in read.environ else "",
         transcribe_model=read.environ.get("TRANSCRIBE_MODEL", "whisper-1"),

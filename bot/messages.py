@@ -123,7 +123,8 @@ class Notice:
     The model reads it in the user's role; no person wrote it.
 
     Attributes:
-        kind: `correction`, `promise`, `empty`, `loop`, `cap` or `summary`; the loop counts them by kind.
+        kind: `correction`, `promise`, `empty`, `loop`, `cap` or `summary`; the loop counts them by kind. Or
+            `receipt`: what came between two turns, of a call of an earlier one.
         covers: Of a summary: how many messages, from the first on, it stands for.
     """
 

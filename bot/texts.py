@@ -623,9 +623,9 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "pt": "o que o modelo pode usar",
     },
     "help_usage": {
-        "en": "tokens used, by model and person",
-        "id": "token terpakai, per model dan orang",
-        "pt": "tokens usados, por modelo e pessoa",
+        "en": "tokens and money, by model and person",
+        "id": "token dan biaya, per model dan orang",
+        "pt": "tokens e custo, por modelo e pessoa",
     },
     "help_log": {
         "en": "last lines of my log",
@@ -677,6 +677,18 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "id": "Hanya admin yang bisa memilih model di luar daftar.",
         "pt": "Só um admin pode escolher um modelo fora da lista.",
     },
+    "chain": {"en": "Models, in this order:", "id": "Model, urut begini:", "pt": "Modelos, nesta ordem:"},
+    "chain_answered": {
+        "en": "✓ {model} answered last, {time}",
+        "id": "✓ {model} terakhir menjawab, {time}",
+        "pt": "✓ {model} respondeu por último, {time}",
+    },
+    "chain_rests": {
+        "en": "⏸ {model} rests until {time}: {why}",
+        "id": "⏸ {model} istirahat sampai {time}: {why}",
+        "pt": "⏸ {model} descansa até {time}: {why}",
+    },
+    "chain_ready": {"en": "• {model}", "id": "• {model}", "pt": "• {model}"},
     "usage_today": {
         "en": "Today: {tokens} tokens (input + output, calls)",
         "id": "Hari ini: {tokens} token (masukan + keluaran, panggilan)",
@@ -686,6 +698,31 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "en": "This month: {tokens} tokens",
         "id": "Bulan ini: {tokens} token",
         "pt": "Este mês: {tokens} tokens",
+    },
+    "usage_cost": {
+        "en": "Cost: {money}",
+        "id": "Biaya: {money}",
+        "pt": "Custo: {money}",
+    },
+    "usage_cost_part": {
+        "en": "Cost: {money}, without what has no known price",
+        "id": "Biaya: {money}, tanpa yang harganya tidak diketahui",
+        "pt": "Custo: {money}, sem o que não tem preço conhecido",
+    },
+    "usage_cost_unknown": {
+        "en": "Cost: unknown",
+        "id": "Biaya: tidak diketahui",
+        "pt": "Custo: desconhecido",
+    },
+    "usage_no_price": {
+        "en": "price unknown",
+        "id": "harga tidak diketahui",
+        "pt": "preço desconhecido",
+    },
+    "usage_prices": {
+        "en": "Prices of {days}; they may have changed.",
+        "id": "Harga per {days}; mungkin sudah berubah.",
+        "pt": "Preços de {days}; podem ter mudado.",
     },
     "usage_chart": {
         "en": "The last {days} days; the highest bar is {most} tokens, the dark one is today.",

@@ -154,18 +154,45 @@ def keep(folder: Path, kind: str, secret: str) -> None:
     """
     path = folder / FILE
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    held: Mapping[str, str] = Credentials(folder).read(FILE) if path.exists() else {}
+    draft = path.with_suffix(".new")
+    try:
+        # Made before the file is looked at: of two commands at once only one may add to what it saw.
+        file = os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w")
+    except FileExistsError:
+        raise WalletFailed(
+            f"{str(draft)!r} is there: another command runs, or one broke off; then look at it and remove it"
+        ) from None
+    try:
+        with file:
+            file.write(f"{what_is_kept(folder, kind)}{KINDS[kind][0]}={secret}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    # The name too: an address is told next, and money sent to it.
+    named = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(named)
+    finally:
+        os.close(named)
+
+
+def what_is_kept(folder: Path, kind: str) -> str:
+    """Return the lines of `wallet.env`, which may be none.
+
+    Raises:
+        WalletFailed: They hold a key of this kind.
+    """
+    path = folder / FILE
+    if not path.exists():
+        return ""
+    held = Credentials(folder).read(FILE)
     if taken := [name for name in KINDS[kind] if name in held]:
         raise WalletFailed(f"{str(path)!r} holds {taken[0]} already; move it away first")
-    before = path.read_text("utf-8") if path.exists() else ""
-    if before and not before.endswith("\n"):
-        before += "\n"
-    draft = path.with_suffix(".new")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(f"{before}{KINDS[kind][0]}={secret}\n")
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
+    lines = path.read_text("utf-8")
+    return lines if lines.endswith("\n") or not lines else f"{lines}\n"
 
 
 def type_secret() -> str:

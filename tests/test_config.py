@@ -82,6 +82,15 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
     assert (read.language, read.log_level, read.log_format) == ("id", "DEBUG", "json")
 
 
+@pytest.mark.parametrize(
+    ("environ", "stream"), [({}, "on"), ({"STREAM": "on"}, "on"), ({"STREAM": "Off"}, "off")]
+)
+def test_answers_are_shown_while_they_are_written_unless_that_is_off(
+    environ: dict[str, str], stream: str
+) -> None:
+    assert load_settings(LEAST | environ).stream == stream
+
+
 def test_every_setting_has_a_field_of_its_name() -> None:
     assert {name.lower() for name in SETTINGS} == {*Settings.__dataclass_fields__} - {"secrets"}
 

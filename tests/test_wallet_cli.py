@@ -58,6 +58,25 @@ def test_a_key_is_never_overwritten(folder: Path) -> None:
     assert (folder / "wallet.env").read_bytes() == before
 
 
+def test_a_try_that_broke_off_is_named_and_not_written_over(folder: Path) -> None:
+    run(folder, "new", "solana")
+    (folder / "wallet.new").write_text("EVM_PRIVATE_KEY=0x")
+
+    with pytest.raises(WalletFailed, match="wallet.new"):
+        run(folder, "new")
+
+    assert (folder / "wallet.new").read_text() == "EVM_PRIVATE_KEY=0x"
+
+
+def test_a_key_that_is_there_leaves_no_draft(folder: Path) -> None:
+    run(folder, "new")
+
+    with pytest.raises(WalletFailed, match="already"):
+        run(folder, "new")
+
+    assert [path.name for path in folder.iterdir()] == ["wallet.env"]
+
+
 def test_the_other_kind_is_added_beside_it(folder: Path) -> None:
     make_key(folder, "evm", lambda line: None)
     before = (folder / "wallet.env").read_text()

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import aclosing
 
-from bot.agent.prompt import weight
+from bot.agent.prompt import CHARS_PER_TOKEN, weight
 from bot.errors import LLMError
 from bot.llm.base import LLMClient, LLMResponse, Prompt
 from bot.messages import AssistantMessage, Message, Notice, ToolResult, Transcript, UserMessage
@@ -22,8 +22,6 @@ FULL = 0.75
 """Share of the window at which a summary is written: before it is full, and with room to write it."""
 KEPT = 0.3
 """Share of the window that stays word for word."""
-CHARS_PER_TOKEN = 3.0
-"""Fewer than English has, more than code or Indonesian need; a window must not be overestimated."""
 MAX_CHARS = 600_000
 """Of transcript in one request, however large the window: a long prompt is slow and dear."""
 RESULT_CHARS = 600
@@ -40,7 +38,7 @@ do not answer it, and write nothing that did not happen."""
 def chars_for(window: int) -> int:
     """Return the characters of transcript that fit a window of so many tokens, beside rules and reply."""
     reserved = min(24_000, window // 2)
-    return int(min(MAX_CHARS, (window - reserved) * CHARS_PER_TOKEN))
+    return min(MAX_CHARS, (window - reserved) * CHARS_PER_TOKEN)
 
 
 def compacted(transcript: Transcript) -> Transcript:

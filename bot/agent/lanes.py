@@ -9,6 +9,7 @@ import secrets
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from bot.messages import Conversation
@@ -41,6 +42,7 @@ class Job:
 
 @dataclass(slots=True)
 class Lane:
+    conversation: Conversation
     waiting: deque[Job] = field(default_factory=deque)
     task: asyncio.Task[None] | None = None
     running: asyncio.Task[None] | None = None
@@ -54,14 +56,14 @@ class Lanes:
 
     def put(self, conversation: Conversation, job: Job, *, first: bool = False) -> None:
         """Queue a job; `first` puts it before what waits, never before what runs."""
-        lane = self._lanes.setdefault(conversation, Lane())
+        lane = self._lanes.setdefault(conversation, Lane(conversation))
         if first:
             lane.waiting.appendleft(job)
         else:
             lane.waiting.append(job)
         lane.woken.set()
         if lane.task is None:
-            lane.task = asyncio.create_task(self._drive(conversation, lane))
+            lane.task = asyncio.create_task(self._drive(lane))
 
     def busy(self, conversation: Conversation) -> bool:
         """Whether something runs there now."""
@@ -93,16 +95,25 @@ class Lanes:
             lane.woken.set()
 
     async def run_first(self, conversation: Conversation, do: Callable[[], Awaitable[T]]) -> T:
-        """Do something in the lane, before what waits and after what runs; return what it returned."""
+        """Do something in the lane, before what waits and after what runs; return what it returned.
+
+        Raises:
+            RuntimeError: It was cut short. Whatever else it raised.
+        """
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         async def run() -> None:
             try:
                 result = await do()
-            except Exception as exc:
-                done.set_exception(exc)
+            except BaseException as exc:
+                if not done.done():
+                    cut = isinstance(exc, asyncio.CancelledError)  # which the caller was not
+                    done.set_exception(RuntimeError("it was cut short") if cut else exc)
+                if not isinstance(exc, Exception):
+                    raise
             else:
-                done.set_result(result)
+                if not done.done():
+                    done.set_result(result)
 
         self.put(conversation, Job(run), first=True)
         return await done
@@ -130,6 +141,21 @@ class Lanes:
         lane.woken.set()
         return await self.cut(conversation), dropped
 
+    def move_chat(self, old: int, new: int) -> None:
+        """Let a chat go on under another id: what runs runs on, what waits goes before what waits there."""
+        for before in [conversation for conversation in self._lanes if conversation.chat_id == old]:
+            lane = self._lanes.pop(before)
+            lane.conversation = Conversation(new, before.thread_id)
+            there = self._lanes.setdefault(lane.conversation, lane)
+            if there is lane:
+                continue
+            there.waiting.extendleft(reversed(lane.waiting))
+            lane.waiting.clear()
+            if lane.running:
+                there.waiting.appendleft(Job(partial(_outlast, lane.running), label="moved"))
+            lane.woken.set()
+            there.woken.set()
+
     async def close(self) -> None:
         """Cancel everything; what was cut short is taken up again after the next start."""
         tasks = [task for lane in self._lanes.values() for task in (lane.task, lane.running) if task]
@@ -138,7 +164,7 @@ class Lanes:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _drive(self, conversation: Conversation, lane: Lane) -> None:
+    async def _drive(self, lane: Lane) -> None:
         while lane.waiting:
             job = lane.waiting[0]
             lane.woken.clear()
@@ -146,7 +172,7 @@ class Lanes:
                 ready = job.ready is None or await job.ready()
             except Exception:
                 # Dropped, or the lane would never move again; its update is handed out at the next start.
-                log.exception("job %r in %s can't be asked whether it is ready", job.label, conversation)
+                log.exception("job %r in %s can't be asked whether it is ready", job.label, lane.conversation)
                 if lane.waiting and lane.waiting[0] is job:
                     lane.waiting.popleft()
                 continue
@@ -156,18 +182,28 @@ class Lanes:
             if not lane.waiting or lane.waiting[0] is not job:
                 continue  # something went before it, or it was dropped, while we asked
             lane.waiting.popleft()
-            lane.job, lane.running = job, asyncio.ensure_future(self._guarded(conversation, job))
+            lane.job, lane.running = job, asyncio.ensure_future(self._guarded(lane, job))
             await asyncio.wait([lane.running])
             lane.job = lane.running = None
         lane.task = None
-        if self._lanes.get(conversation) is lane:
-            del self._lanes[conversation]
+        if self._lanes.get(lane.conversation) is lane:
+            del self._lanes[lane.conversation]
 
-    async def _guarded(self, conversation: Conversation, job: Job) -> None:
+    async def _guarded(self, lane: Lane, job: Job) -> None:
         try:
             await job.run()
         except asyncio.CancelledError:
-            log.info("job %r in %s was stopped", job.label, conversation)
+            log.info("job %r in %s was stopped", job.label, lane.conversation)
             raise
         except Exception:
-            log.exception("job %r in %s failed", job.label, conversation)
+            log.exception("job %r in %s failed", job.label, lane.conversation)
+
+
+async def _outlast(running: asyncio.Task[None]) -> None:
+    """Hold a lane until a job of another is over; whoever cuts this cuts that."""
+    try:
+        await asyncio.wait([running])
+    except asyncio.CancelledError:
+        running.cancel()
+        await asyncio.wait([running])
+        raise

@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from weakref import WeakSet
 
 from bot import clock
 from bot.agent import compaction, guards
@@ -21,6 +22,7 @@ from bot.messages import (
     Notice,
     ToolDefinition,
     ToolResult,
+    Transcript,
     Usage,
     UserMessage,
     pending_calls,
@@ -51,6 +53,15 @@ class Limits:
     window_chars: int = 400_000
 
 
+News = Callable[[Conversation, Transcript], Awaitable[Sequence[Notice]]]
+"""What happened between two turns that the model must read before the next; judged by the transcript, so that
+a notice that was appended is not given again."""
+
+
+async def no_news(conversation: Conversation, transcript: Transcript) -> Sequence[Notice]:
+    return ()
+
+
 class Agent:
     def __init__(
         self,
@@ -64,6 +75,7 @@ class Agent:
         user: str = "",
         work_dir: Path,
         credentials: Sequence[str] = (),
+        news: News = no_news,
         language: str = "en",
         now: clock.Clock = clock.system,
     ) -> None:
@@ -76,8 +88,13 @@ class Agent:
         self._user = user
         self._work_dir = work_dir
         self._credentials = credentials
+        self._news = news
         self._language = language
         self._now = now
+        self._moves: dict[int, int] = {}
+        self._turns = WeakSet[Turn]()
+        self._still = asyncio.Event()
+        self._still.set()
 
     async def hear(
         self,
@@ -95,8 +112,8 @@ class Agent:
         turn = await self._begin(conversation, watch)
         while calls := pending_calls(turn.transcript):
             await self._calls.settle(turn, calls, moved_on=True)
-        heard = replace(message, text=neutralise(self._redactor.redact(message.text)))
-        await turn.append([heard], update_id=update_id)
+        told = await self._news(turn.conversation, turn.transcript)
+        await turn.append([*map(self._as_heard, told), self._as_heard(message)], update_id=update_id)
         return await self._advance(turn)
 
     async def advance(self, conversation: Conversation, *, watch: Watch = ignore) -> Outcome:
@@ -155,14 +172,51 @@ class Agent:
         """See `Calls.report_broken_undoings`; to be called before anything is undone."""
         await self._calls.report_broken_undoings()
 
+    def _as_heard(self, message: UserMessage | Notice) -> UserMessage | Notice:
+        """Return a message, and the name it bears, without secrets and what could pass for a result."""
+        if isinstance(message, Notice):
+            return replace(message, text=neutralise(self._redactor.redact(message.text)))
+        text, name = (neutralise(self._redactor.redact(said)) for said in (message.text, message.sender_name))
+        return replace(message, text=text, sender_name=name)
+
+    async def migrate_chat(self, old: int, new: int) -> None:
+        """A group became a supergroup: move what is kept, and have what runs there go on under the new id."""
+        self._still.clear()
+        try:
+            self.remember_moves({old: new})
+            # Before the store moves what it has: writes keep their order, so none lands in the old chat.
+            for turn in self._turns:
+                turn.conversation = self.now_at(turn.conversation)
+            await self._store.migrate_chat(old, new)
+        finally:
+            self._still.set()
+
+    def remember_moves(self, moves: Mapping[int, int]) -> None:
+        """From now on, take each of these chats, by its old id, for the one it became."""
+        self._moves |= moves
+
+    def now_at(self, conversation: Conversation) -> Conversation:
+        """Return where a conversation is now, however old its id."""
+        chat_id = conversation.chat_id
+        for _ in self._moves:  # so often at most, should they ever lead in a circle
+            chat_id = self._moves.get(chat_id, chat_id)
+        return Conversation(chat_id, conversation.thread_id)
+
     async def _begin(self, conversation: Conversation, watch: Watch) -> Turn:
-        transcript, (cwd, nonce) = await asyncio.gather(
-            self._store.load(conversation), self._store.conversation_state(conversation)
-        )
-        return Turn(
-            conversation, list(transcript), cwd=cwd or str(self._work_dir), nonce=nonce, watch=watch,
+        while True:
+            await self._still.wait()
+            where = self.now_at(conversation)
+            transcript, (cwd, nonce) = await asyncio.gather(
+                self._store.load(where), self._store.conversation_state(where)
+            )
+            if self.now_at(conversation) == where:
+                break
+        turn = Turn(
+            where, list(transcript), cwd=cwd or str(self._work_dir), nonce=nonce, watch=watch,
             store=self._store,
         )  # fmt: skip
+        self._turns.add(turn)
+        return turn
 
     async def _advance(self, turn: Turn) -> Outcome:
         try:

@@ -24,11 +24,11 @@ from bot.messages import (
 )
 from bot.protocol import neutralise
 from bot.redact import Redactor
-from bot.safety import Gate, Judgement, digest
+from bot.safety import Gate, Judgement, digest, head, readable
 from bot.store.base import Approval, AuditEvent, Effect, Grant, Reverting, Status, Store
 from bot.texts import say
 from bot.tools import ToolContext, ToolOutcome, Tools, truncate
-from bot.tools.card import CardDetails
+from bot.tools.card import CardDetails, CardLine
 from bot.tools.codes import code_of
 from bot.tools.private_copy import copy_privately
 
@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 MAX_PARALLEL = 10
 MAX_COMMAND = 1000
 """Characters of a command in a sentence about it."""
+MAX_SCRIPTS = 2
+"""Scripts whose first lines a card shows."""
 MAX_REASON = 300
 """Characters of why a question was closed."""
 PASSES = frozenset(("NetworkError", "NetworkTimeout", "RateLimited", "Timeout"))
@@ -427,11 +429,12 @@ class Calls:
     def _question(self, turn: Turn, call: ToolCall, judgement: Judgement, details: CardDetails) -> Approval:
         asker = turn.asker
         asker_id = asker.sender_id if asker else None
+        files = self._gate.bound(call, turn.cwd)
         return Approval(
             id=secrets.token_urlsafe(12),
             conversation=turn.conversation,
             call_id=call.id,
-            digest=digest(call, nonce=turn.nonce, cwd=turn.cwd),
+            digest=digest(call, nonce=turn.nonce, cwd=turn.cwd, files=files),
             tool=call.name,
             command=judgement.command,
             cwd=turn.cwd,
@@ -446,7 +449,7 @@ class Calls:
             grant_key=judgement.grant_key if asker_id is not None else "",
             grant_files=judgement.grant_files,
             undo=judgement.undo,
-            lines=details.lines,
+            lines=details.lines or self._scripts(judgement, files),
             warnings=details.warnings,
             fingerprint=details.fingerprint,
             image=str(details.image or ""),
@@ -482,7 +485,8 @@ class Calls:
         """
         if judgement.risk is Risk.HIGH and not (approval or grant):
             raise AssertionError(f"a high-risk call reached the executor without a question: {call.name!r}")
-        bound = digest(call, nonce=turn.nonce, cwd=turn.cwd)
+        files = self._gate.bound(call, turn.cwd) if approval else {}
+        bound = digest(call, nonce=turn.nonce, cwd=turn.cwd, files=files)
         claimed = await self._store.claim(
             turn.conversation,
             call.id,
@@ -493,8 +497,7 @@ class Calls:
         if not claimed and grant:
             return
         if not claimed:
-            await turn.append([failed(call, "not_executed", say("en", "result_changed"))])
-            await self._store.finish_approval(call.id, say(self._language, "outcome_changed"))
+            await self._not_as_approved(turn, call, approval, files)
             return
         if grant:
             command = judgement.command[:MAX_COMMAND]
@@ -528,6 +531,27 @@ class Calls:
             writes.append(self._disarm(approval))
         await to_its_end(asyncio.gather(*writes))
         turn.watch(ToolFinished(call, result))
+
+    async def _not_as_approved(
+        self, turn: Turn, call: ToolCall, approval: Approval | None, files: Mapping[str, str]
+    ) -> None:
+        """Say that nothing ran, to the model, which may ask again, and on the card."""
+        said, outcome = say("en", "result_changed"), say(self._language, "outcome_changed")
+        if approval and approval.cwd == turn.cwd and files:
+            # What the approval was bound to is known by its digest alone, so all of them are named.
+            names = [name.removeprefix(f"{turn.cwd}/") for name in readable(files) or files]
+            named = ", ".join(names)[:MAX_COMMAND]
+            said, outcome = f"{said} What it runs: {named}", f"{outcome}: {named}"
+        await turn.append([failed(call, "not_executed", said)])
+        await self._store.finish_approval(call.id, outcome)
+
+    def _scripts(self, judgement: Judgement, files: Mapping[str, str]) -> tuple[CardLine, ...]:
+        """Return a command and how its scripts begin, for who must say yes to both."""
+        if "paths.credential" in judgement.rules:
+            return ()  # what it would run may be a key
+        heads = [(Path(name).name, self._redactor.redact(head(Path(name)))) for name in readable(files)]
+        shown = [CardLine(name, text, code=True) for name, text in heads if text][:MAX_SCRIPTS]
+        return (CardLine("", judgement.command, code=True), *shown) if shown else ()
 
     def _keep_cards(self, turn: Turn, approval: Approval) -> list[Effect]:
         """Return the card once more, for its buttons are now those that keep or undo what was done."""

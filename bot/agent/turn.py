@@ -32,11 +32,12 @@ class Changed:
     subject: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Turn:
     """A conversation while it is being advanced: its transcript, and how to add to it.
 
     Attributes:
+        conversation: Where it is now: it changes when a group gets a new id.
         changed: By the id under which what took a call's place is claimed.
     """
 

@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from starlette.requests import Request
 
+from bot.demo.model_images import BEDROCK_COUNT, check_bedrock_image, images_in
 from bot.demo.model_request import ModelRequest, SeenMessage, SeenResult
 from bot.demo.model_rules import MAX_MARKS, Refused, Traits, sign
 from bot.demo.model_service import Service
@@ -93,7 +94,7 @@ class BedrockService(Service):
                     f"The number of toolResult blocks at messages.{index}.content exceeds the number of toolUse blocks of previous turn."
                 )
             for number, block in enumerate(blocks):
-                self._check_block(f"messages.{index}.content.{number}", block)
+                self._check_block(f"messages.{index}.content.{number}", role, block, traits)
             owed = [block["toolUse"]["toolUseId"] for block in blocks if "toolUse" in block]
             if len(owed) != len(set(owed)):
                 raise Refused(
@@ -101,6 +102,8 @@ class BedrockService(Service):
                 )
         if owed:
             raise Refused(f"Expected toolResult blocks for the following Ids: {', '.join(owed)}")
+        if (count := sum("image" in block for m in messages for block in m["content"])) > BEDROCK_COUNT:
+            raise Refused(f"Too many images in the request: {count} > {BEDROCK_COUNT}")
         used = any("toolUse" in block or "toolResult" in block for m in messages for block in m["content"])
         if used and not body.get("toolConfig"):
             raise Refused(
@@ -108,7 +111,7 @@ class BedrockService(Service):
             )
 
     @staticmethod
-    def _check_block(where: str, block: Mapping[str, Any]) -> None:
+    def _check_block(where: str, role: str, block: Mapping[str, Any], traits: Traits) -> None:
         match block:
             case {"text": str(text)}:
                 if not text.strip():
@@ -134,6 +137,8 @@ class BedrockService(Service):
                     raise Refused(f"{where}: Invalid `signature` in `thinking` block")
             case {"cachePoint": {"type": "default"}}:
                 pass
+            case {"image": image}:
+                check_bedrock_image(where, role, image, traits)
             case _:
                 raise Refused(f"The content block at {where} is of no known type.")
 
@@ -184,7 +189,7 @@ class BedrockService(Service):
                 if "toolResult" in b
             )
             text = "\n\n".join(b["text"] for b in blocks if "text" in b)
-            messages.append(SeenMessage(message["role"], text, calls, results))
+            messages.append(SeenMessage(message["role"], text, calls, results, images_in(blocks)))
         config = body.get("toolConfig") or {}
         names = tuple(tool["toolSpec"]["name"] for tool in config.get("tools", ()) if "toolSpec" in tool)
         choice = next(iter(config.get("toolChoice", {})), "none" if names else "")

@@ -13,6 +13,7 @@ from typing import Any
 
 from starlette.requests import Request
 
+from bot.demo.model_images import check_gemini_image, images_in
 from bot.demo.model_request import ModelRequest, SeenMessage, SeenResult
 from bot.demo.model_rules import Refused, Traits, sign
 from bot.demo.model_service import Service
@@ -58,7 +59,7 @@ class GeminiService(Service):
         before: list[Mapping[str, Any]] = []
         turn = 0
         for index, content in enumerate(contents):
-            before = self._check_content(index, content, before)
+            before = self._check_content(index, content, before, traits)
             if content["role"] == "user" and any("text" in part for part in content["parts"]):
                 turn = index
         if before:
@@ -73,7 +74,7 @@ class GeminiService(Service):
 
     @staticmethod
     def _check_content(
-        index: int, content: Mapping[str, Any], before: Sequence[Mapping[str, Any]]
+        index: int, content: Mapping[str, Any], before: Sequence[Mapping[str, Any]], traits: Traits
     ) -> list[Mapping[str, Any]]:
         if content.get("role") not in ("user", "model"):
             raise _bad("Please use a valid role: user, model.")
@@ -86,6 +87,9 @@ class GeminiService(Service):
                 raise _bad(
                     f"* GenerateContentRequest.contents[{index}].parts[{number}].data: required oneof field 'data' must have one initialized field"
                 )
+            if "inlineData" in part:
+                where = f"contents[{index}].parts[{number}]"
+                check_gemini_image(where, content["role"], part["inlineData"], traits)
         calls = [part["functionCall"] for part in parts if "functionCall" in part]
         answers = [part["functionResponse"] for part in parts if "functionResponse" in part]
         if answers and not before:
@@ -174,7 +178,7 @@ class GeminiService(Service):
                 if "functionResponse" in part
             )
             role = "assistant" if content["role"] == "model" else "user"
-            messages.append(SeenMessage(role, text, calls, results))
+            messages.append(SeenMessage(role, text, calls, results, images_in(parts)))
         names = tuple(f["name"] for tool in body.get("tools", ()) for f in tool["functionDeclarations"])
         mode = ((body.get("toolConfig") or {}).get("functionCallingConfig") or {}).get("mode", "")
         system = "\n\n".join(part["text"] for part in (body.get("systemInstruction") or {}).get("parts", ()))

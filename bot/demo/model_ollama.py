@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bot.demo.model_images import check_ollama_images, decoded
 from bot.demo.model_request import ModelRequest, SeenMessage, SeenResult
 from bot.demo.model_rules import Refused, Traits
 from bot.demo.model_service import Service
@@ -34,6 +35,8 @@ class OllamaService(Service):
                 raise Refused("invalid role: must be one of [system, user, assistant, tool]")
             if not isinstance(message.get("content"), str):
                 raise _unmarshal("content", "string")
+            if "images" in message:
+                check_ollama_images(message["role"], message["images"], traits)
             for call in message.get("tool_calls", ()):
                 if not isinstance(call["function"].get("arguments"), dict):
                     raise _unmarshal("arguments", "api.ToolCallFunctionArguments")
@@ -58,7 +61,8 @@ class OllamaService(Service):
                     ScriptedCall(c["function"]["name"], c["function"]["arguments"], c.get("id", ""))
                     for c in message.get("tool_calls", ())
                 )
-                messages.append(SeenMessage(role, text, calls))
+                images = tuple(map(decoded, message.get("images", ())))
+                messages.append(SeenMessage(role, text, calls, images=images))
         names = tuple(tool["function"]["name"] for tool in body.get("tools", ()))
         return ModelRequest(
             self.shape, model, "\n\n".join(system), tuple(messages), names, "auto" if names else "", body

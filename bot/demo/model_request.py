@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bot.demo.model_images import images_in
 from bot.demo.model_streams import ScriptedCall
 
 
@@ -19,10 +20,13 @@ class SeenResult:
 
 @dataclass(frozen=True, slots=True)
 class SeenMessage:
+    """A message as the model got it; `images` are the bytes of its pictures."""
+
     role: str
     text: str
     calls: tuple[ScriptedCall, ...] = ()
     results: tuple[SeenResult, ...] = ()
+    images: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ def read_openai(body: Mapping[str, Any]) -> ModelRequest:
                 ScriptedCall(c["function"]["name"], json.loads(c["function"]["arguments"]), c["id"])
                 for c in message.get("tool_calls") or ()
             )
-            messages.append(SeenMessage(role, text, calls))
+            messages.append(SeenMessage(role, text, calls, images=images_in(message.get("content"))))
     choice = body.get("tool_choice", "")
     return ModelRequest(
         "openai",
@@ -117,6 +121,7 @@ def read_anthropic(body: Mapping[str, Any]) -> ModelRequest:
                     for b in blocks
                     if b["type"] == "tool_result"
                 ),
+                images_in(blocks),
             )
         )
     return ModelRequest(
@@ -132,5 +137,6 @@ def read_anthropic(body: Mapping[str, Any]) -> ModelRequest:
 
 def plain(content: object) -> str:
     if isinstance(content, list):
-        return "\n\n".join(block["text"] for block in content if block.get("type") == "text")
+        kinds = ("text", "input_text", "output_text")
+        return "\n\n".join(block["text"] for block in content if block.get("type") in kinds)
     return content if isinstance(content, str) else ""

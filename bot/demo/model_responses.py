@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bot.demo.model_images import check_responses_images, images_in
 from bot.demo.model_request import ModelRequest, SeenMessage, SeenResult, plain
 from bot.demo.model_rules import OPENAI_NAME, Refused, Traits, sign
 from bot.demo.model_service import Service
@@ -41,6 +42,7 @@ class ResponsesService(Service):
         items = body.get("input")
         if not isinstance(items, list) or not items:
             raise Refused("Missing required parameter: 'input'.", param="input")
+        check_responses_images(body, traits)
         open_calls: list[str] = []
         for index, item in enumerate(items):
             self._check_item(index, item, open_calls)
@@ -145,7 +147,10 @@ class ResponsesService(Service):
                 case "message" if item["role"] in ("system", "developer"):
                     system.append(plain(item["content"]))
                 case "message":
-                    messages.append(SeenMessage(item["role"], plain(item["content"])))
+                    said = SeenMessage(
+                        item["role"], plain(item["content"]), images=images_in(item["content"])
+                    )
+                    messages.append(said)
                 case "function_call":
                     call = ScriptedCall(item["name"], json.loads(item["arguments"]), item["call_id"])
                     last = messages[-1] if messages else None

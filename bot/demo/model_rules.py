@@ -27,6 +27,7 @@ class Traits:
 
     Attributes:
         tools: Whether it takes tool definitions.
+        vision: Whether it takes pictures.
         limit_parameter: The token limit it takes, in the OpenAI shape; None for either.
         ids: Call ids it takes, in the OpenAI shape.
         alternates: Whether a user message right after a tool result is refused (Mistral).
@@ -40,6 +41,7 @@ class Traits:
     """
 
     tools: bool = True
+    vision: bool = True
     limit_parameter: str | None = None
     ids: re.Pattern[str] = re.compile(r".{1,40}\Z", re.S)
     alternates: bool = False
@@ -412,6 +414,8 @@ def _check_anthropic_block(where: str, block: Mapping[str, Any]) -> None:
         case "tool_result":
             if not isinstance(block.get("content", ""), str | list):
                 raise Refused(f"{where}.tool_result.content: Input should be a valid string")
+        case "image":
+            pass  # see model_images
         case "thinking":
             if "cache_control" in block:
                 raise Refused(f"{where}.thinking.cache_control: Extra inputs are not permitted")

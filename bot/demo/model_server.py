@@ -30,6 +30,7 @@ from starlette.types import Receive, Scope, Send
 
 from bot.demo.model_bedrock import BedrockService
 from bot.demo.model_gemini import GeminiService
+from bot.demo.model_images import check_anthropic_images, check_openai_images
 from bot.demo.model_ollama import OllamaService
 from bot.demo.model_request import ModelRequest, SeenMessage, SeenResult, read_anthropic, read_openai
 from bot.demo.model_responses import ResponsesService
@@ -68,6 +69,7 @@ MODELS = {
     "scripted": Traits(),
     "scripted-2": Traits(),
     "scripted-text": Traits(tools=False),
+    "scripted-blind": Traits(vision=False),
     "scripted-reasoning": Traits(limit_parameter="max_completion_tokens"),
     "scripted-strict": Traits(reasoning_required=True),
     "scripted-auto": Traits(choices=frozenset({"auto"}), refused=frozenset({"stream_options"})),
@@ -160,6 +162,7 @@ class ModelServer:
                     code="model_not_found",
                 )
             check_openai(body, traits)
+            check_openai_images(body, traits)
         except Refused as refused:
             self.refusals.append((refused.status, str(refused)))
             return JSONResponse(refused.openai(), refused.status)
@@ -177,6 +180,7 @@ class ModelServer:
             if traits is None:
                 raise Refused(f"model: {body.get('model')}", status=404, kind="not_found_error")
             check_anthropic(body, traits)
+            check_anthropic_images(body, traits)
         except Refused as refused:
             self.refusals.append((refused.status, str(refused)))
             return JSONResponse(refused.anthropic(), refused.status)

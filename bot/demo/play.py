@@ -282,7 +282,6 @@ def bot_environ(
     kept = {name: value for name, value in base.items() if name not in own}
     kept |= dict(choice.environ) | {
         "TELEGRAM_BOT_TOKEN": token,
-        "STREAM": "on",
         "TELEGRAM_API_URL": url,
         "ADMIN_IDS": str(ALICE),
         "ALLOWED_IDS": f"{BOB},{GROUP},{FORUM}",

@@ -1,7 +1,8 @@
 """Anthropic's Messages API.
 
 Sources: https://docs.claude.com/en/api/messages, https://docs.claude.com/en/api/messages-streaming,
-https://docs.claude.com/en/docs/build-with-claude/prompt-caching
+https://docs.claude.com/en/docs/build-with-claude/prompt-caching,
+https://platform.claude.com/docs/en/build-with-claude/vision (pictures stand before the words about them)
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -15,7 +16,7 @@ from bot.errors import LLMMalformed
 from bot.llm import ids, opaque
 from bot.llm.assembler import CUT, read_arguments
 from bot.llm.auth import Auth
-from bot.llm.base import LLMResponse, Prompt, TextDelta
+from bot.llm.base import LLMResponse, Picture, Prompt, TextDelta
 from bot.llm.openai_chat import tools_to_send
 from bot.llm.refusals import LimitTooHigh, OpaqueRefused
 from bot.llm.sequence import Answered, Arranged, Asked, Said, arrange, enveloped
@@ -165,8 +166,9 @@ def _messages(
     kept = opaque.replayable(provider, model, arranged.transcript)
     for item in arranged.items:
         match item:
-            case Said(text):
-                _add(messages, "user", [{"type": "text", "text": text}])
+            case Said(text, images):
+                shown = [_image(picture) for picture in prompt.shown(images)]
+                _add(messages, "user", [*shown, {"type": "text", "text": text}])
             case Asked(message, call_ids, index):
                 _add(messages, "assistant", _assistant(message, call_ids, kept.get(index, ())))
             case Answered(calls, results, call_ids, step):
@@ -183,6 +185,11 @@ def _messages(
     for spoken in [wire for wire in messages if wire["role"] == "user"][-2:]:
         spoken["content"][-1].update(cached)
     return messages
+
+
+def _image(picture: Picture) -> dict[str, Any]:
+    source = {"type": "base64", "media_type": picture.media_type, "data": picture.data}
+    return {"type": "image", "source": source}
 
 
 def _add(messages: list[dict[str, Any]], role: str, blocks: list[dict[str, Any]]) -> None:

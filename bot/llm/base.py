@@ -1,11 +1,28 @@
 """What the agent asks of a model, and what it gets back. Any class with these two members is a client."""
 
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from bot.messages import AssistantMessage, ToolDefinition, Transcript, Usage
 from bot.protocol import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture as it travels: `media_type` by its bytes, `data` those bytes in base64."""
+
+    media_type: str
+    data: str = field(repr=False)
+
+    @property
+    def format(self) -> str:
+        """`jpeg`, `png`, `gif` or `webp`."""
+        return self.media_type.removeprefix("image/")
+
+    @property
+    def uri(self) -> str:
+        return f"data:{self.media_type};base64,{self.data}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +38,8 @@ class Prompt:
         language: `en`, `id` or `pt`: of the envelope.
         nonce: Random, one per conversation: tells our envelope from a forged one.
         model: `provider:model` chosen for the conversation; empty for the usual chain.
+        pictures: By path, those of the transcript that the model is shown; `Seeing` reads them. A wire maps
+            no others, so without it there are none.
     """
 
     system: str
@@ -30,6 +49,11 @@ class Prompt:
     language: str = "en"
     nonce: str = ""
     model: str = ""
+    pictures: Mapping[str, Picture] = field(default_factory=dict)
+
+    def shown(self, paths: Sequence[str]) -> list[Picture]:
+        """Return the pictures among these that the model is shown, in their order."""
+        return [self.pictures[path] for path in paths if path in self.pictures]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 Sources: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html,
 https://docs.aws.amazon.com/bedrock/latest/userguide/tool-use-inference-call.html,
-https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html
+https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html,
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ImageBlock.html
 """
 
 import json
@@ -15,7 +16,7 @@ from urllib.parse import quote
 from bot.errors import LLMMalformed, LLMUnavailable
 from bot.llm import ids, opaque
 from bot.llm.assembler import CUT, read_arguments
-from bot.llm.base import LLMResponse, Prompt
+from bot.llm.base import LLMResponse, Picture, Prompt
 from bot.llm.eventstream import FrameDecoder
 from bot.llm.layout import CallPiece, OwnPiece, TextPiece, pieces
 from bot.llm.openai_chat import tools_to_send
@@ -58,8 +59,9 @@ class Bedrock(WireClient):
         kept = opaque.replayable(self.provider, self.model, arranged.transcript)
         for item in arranged.items:
             match item:
-                case Said(text):
-                    _add(messages, "user", [{"text": text}])
+                case Said(text, images):
+                    shown = [_image(picture) for picture in prompt.shown(images)]
+                    _add(messages, "user", [*shown, {"text": text}])
                 case Asked(message, call_ids, index):
                     blocks: list[dict[str, Any]] = []
                     for piece in pieces(message.text, len(message.tool_calls), kept.get(index, ())):
@@ -97,6 +99,11 @@ class Bedrock(WireClient):
 def converse_url(base_url: str, model: str) -> str:
     """Return where a model is asked; its id may hold colons, an ARN slashes too."""
     return f"{base_url.rstrip('/')}/model/{quote(model, safe='')}/converse-stream"
+
+
+def _image(picture: Picture) -> dict[str, Any]:
+    # A blob travels as base64 in JSON.
+    return {"image": {"format": picture.format, "source": {"bytes": picture.data}}}
 
 
 def _tool(tool: ToolDefinition) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import httpx
 
 from bot.llm.auth import Auth, ClientCredentials, SigV4, ZaiToken
 from bot.llm.base import LLMClient
+from bot.llm.seeing import Seeing
 from bot.llm.table import Provider
 
 
@@ -18,6 +19,13 @@ def connect(
     Args:
         row: As `table.find` returns it; nothing that it needs is missing.
     """
+    client = _wire(row, model, key, environ, http)
+    return client if row.offline else Seeing(client, row.sight)
+
+
+def _wire(
+    row: Provider, model: str, key: str, environ: Mapping[str, str], http: httpx.AsyncClient
+) -> LLMClient:
     url = row.fill(row.base_url, environ).rstrip("/")
     auth = _auth(row, key, environ)
     headers = {**row.headers, **_key_header(row, key, auth)}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from bot import clock
 from bot.errors import LLMError, LLMMalformed, LLMRejected, LLMUnavailable
 from bot.llm.base import LLMClient, LLMResponse, Prompt, TextDelta
-from bot.llm.cooldowns import Cooldowns
+from bot.llm.cooldowns import Cooldowns, Rest
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +32,21 @@ class Entry:
     credential: str = ""
     window: int = 0
     takes_tools: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """How one model of the chain stands.
+
+    Attributes:
+        name: `provider:model`.
+        answered: When it answered, if it was the last of the chain that did; seconds since the epoch.
+        rest: None when it would be asked.
+    """
+
+    name: str
+    answered: float | None = None
+    rest: Rest | None = None
 
 
 class Fallback:
@@ -63,6 +78,19 @@ class Fallback:
         self._now = now
         self._cooldowns = cooldowns or Cooldowns(now=now)
         self._deadline = deadline
+        self._last: tuple[str, float] | None = None
+
+    def links(self) -> Sequence[Link]:
+        """Return how each model stands now, in order of preference."""
+        last, at = self._last or ("", 0.0)
+        return [
+            Link(
+                entry.name,
+                at if entry.name == last else None,
+                self._cooldowns.resting(entry.name, entry.credential),
+            )
+            for entry in self._entries
+        ]
 
     @property
     def supports_native_tools(self) -> bool:
@@ -88,6 +116,7 @@ class Fallback:
                             shown += text
                             yield TextDelta(text)
                         self._cooldowns.succeeded(entry.name, entry.credential)
+                        self._last = entry.name, self._now()
                         if shown != event.message.text:
                             event = replace(event, message=replace(event.message, text=shown))
                         yield event

@@ -1,7 +1,8 @@
 """Gemini's generateContent.
 
 Sources: https://ai.google.dev/api/generate-content, https://ai.google.dev/gemini-api/docs/function-calling,
-https://ai.google.dev/gemini-api/docs/thought-signatures
+https://ai.google.dev/gemini-api/docs/thought-signatures,
+https://ai.google.dev/gemini-api/docs/image-understanding
 """
 
 import re
@@ -12,7 +13,7 @@ from typing import Any, Literal
 from bot.errors import LLMMalformed
 from bot.llm import ids, opaque
 from bot.llm.assembler import CUT, read_arguments
-from bot.llm.base import LLMResponse, Prompt
+from bot.llm.base import LLMResponse, Picture, Prompt
 from bot.llm.layout import CallPiece, OwnPiece, TextPiece, pieces
 from bot.llm.openai_chat import tools_to_send
 from bot.llm.schema_subset import schema_subset
@@ -67,8 +68,9 @@ def _contents(
     given: Sequence[str] = ()
     for item in arranged.items:
         match item:
-            case Said(text):
-                _add(contents, "user", [{"text": text}])
+            case Said(text, images):
+                shown = [_image(picture) for picture in prompt.shown(images)]
+                _add(contents, "user", [*shown, {"text": text}])
             case Asked(message, _, index):
                 parts, given = _model(message, kept.get(index, ()), stand_in)
                 _add(contents, "model", parts)
@@ -90,6 +92,10 @@ def _contents(
                 # Words in the same content would count as one more response part.
                 contents.append({"role": "user", "parts": answers})
     return contents
+
+
+def _image(picture: Picture) -> dict[str, Any]:
+    return {"inlineData": {"mimeType": picture.media_type, "data": picture.data}}
 
 
 def _add(contents: list[dict[str, Any]], role: str, parts: list[dict[str, Any]]) -> None:

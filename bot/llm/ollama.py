@@ -1,7 +1,7 @@
 """Ollama's own chat API: the one that takes a context size.
 
 Sources: https://docs.ollama.com/api/chat, https://docs.ollama.com/capabilities/tool-calling,
-https://docs.ollama.com/capabilities/thinking
+https://docs.ollama.com/capabilities/thinking, https://docs.ollama.com/capabilities/vision
 """
 
 from collections.abc import Mapping
@@ -67,8 +67,9 @@ def _messages(prompt: Prompt, arranged: Arranged, provider: str, model: str) -> 
     kept = opaque.replayable(provider, model, arranged.transcript)
     for item in arranged.items:
         match item:
-            case Said(text):
-                messages.append({"role": "user", "content": text})
+            case Said(text, images):
+                shown = [picture.data for picture in prompt.shown(images)]
+                messages.append({"role": "user", "content": text, **({"images": shown} if shown else {})})
             case Asked(message, call_ids, index):
                 wire: dict[str, Any] = {"role": "assistant", "content": message.text}
                 if message.tool_calls:

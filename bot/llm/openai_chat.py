@@ -1,6 +1,7 @@
 """OpenAI's chat completions, and the many servers that speak the same.
 
-Source: https://platform.openai.com/docs/api-reference/chat
+Sources: https://platform.openai.com/docs/api-reference/chat,
+https://platform.openai.com/docs/guides/images-vision
 """
 
 import json
@@ -15,7 +16,7 @@ from bot.errors import LLMMalformed
 from bot.llm import ids, opaque
 from bot.llm.assembler import CallAssembler
 from bot.llm.auth import Auth
-from bot.llm.base import LLMResponse, Prompt, TextDelta
+from bot.llm.base import LLMResponse, Picture, Prompt, TextDelta
 from bot.llm.refusals import LimitTooHigh, OpaqueRefused, UnsupportedParameter
 from bot.llm.sequence import Answered, Arranged, Asked, Said, arrange, enveloped
 from bot.llm.transport import READ_TIMEOUT, Event, post
@@ -227,6 +228,14 @@ def tools_to_send(
     return sorted(tools, key=lambda tool: tool.name)
 
 
+def _content(text: str, pictures: Sequence[Picture]) -> str | list[dict[str, Any]]:
+    """Return parts only where there are pictures: not every server takes parts."""
+    if not pictures:
+        return text
+    shown = [{"type": "image_url", "image_url": {"url": picture.uri}} for picture in pictures]
+    return [*shown, {"type": "text", "text": text}]
+
+
 def _messages(
     prompt: Prompt, arranged: Arranged, provider: str, model: str, quirks: ChatQuirks
 ) -> list[dict[str, Any]]:
@@ -236,10 +245,10 @@ def _messages(
     kept = opaque.replayable(provider, model, arranged.transcript)
     for item in arranged.items:
         match item:
-            case Said(text):
+            case Said(text, images):
                 if not quirks.user_after_tool and messages and messages[-1]["role"] == "tool":
                     messages.append({"role": "assistant", "content": "Noted."})
-                messages.append({"role": "user", "content": text})
+                messages.append({"role": "user", "content": _content(text, prompt.shown(images))})
             case Asked(message, call_ids, index):
                 messages.append(_assistant(message, call_ids, kept.get(index, ()), quirks))
             case Answered(calls, results, call_ids, step):

@@ -52,6 +52,25 @@ class ToolsUnsupported(LLMRejected):
     """The model takes no tool definitions; it may still be asked with tools written as text."""
 
 
+class ImagesRefused(LLMRejected):
+    """The pictures of the request were refused; without them it may do.
+
+    Attributes:
+        blind: Whether the model takes none at all; else one of these can't be taken.
+    """
+
+    def __init__(self, message: str, *, blind: bool) -> None:
+        super().__init__(message)
+        self.blind = blind
+
+
+class BodyTooLarge(LLMRejected):
+    """The request has too many bytes, whatever its tokens: a gateway's limit, or the pictures'."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, reason="too_long")
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """An error as the provider worded it, before it is judged.
@@ -144,6 +163,16 @@ _OPAQUE_TEXT = re.compile(
     r"|encrypted content for item|required (following|reasoning) item|reasoning_content is missing",
     re.I,
 )
+_IMAGE = r"\b(images?(?!/)|image_url|input_image)\b"
+_BLIND_TEXT = re.compile(
+    rf"(does(n't| not)|do(n't| not)|no endpoints found that) support.{{0,20}}({_IMAGE}|vision|multimodal)"
+    rf"|{_IMAGE} (\w+ ){{0,2}}(is|are) (not supported|not enabled|only supported by)"
+    r"|not a (multimodal|vision) model|missing data required for image|at most 0 image"
+    rf"|unknown variant .?{_IMAGE}|content.{{0,60}}must be a string",
+    re.I | re.S,
+)
+"""OpenAI, OpenRouter, Bedrock, Ollama, llama.cpp, vLLM, DeepSeek and Groq, as others quote them."""
+_IMAGE_TEXT = re.compile(r"\bimages?\b|image_url|input_image|inline_?data|mime[ _]?type|media[ _]?type", re.I)
 _PARAMETER_TEXT = re.compile(
     r"""(?:unsupported|unknown|unrecognized|unexpected|extra|not permitted|not supported)""", re.I
 )
@@ -183,7 +212,11 @@ def error_of(provider: str, refusal: Refusal, *, key: str = "", retry_after: flo
         return LLMRejected(said, reason="refused")
     if status == 403:
         return LLMRejected(said, reason="auth")
-    if status == 413 or kinds & _TOO_LONG:
+    if _BLIND_TEXT.search(refusal.text):
+        return ImagesRefused(said, blind=True)
+    if status == 413:
+        return BodyTooLarge(said)
+    if kinds & _TOO_LONG:
         return LLMRejected(said, reason="too_long")
     if status in (408, 409, 424, 425, 429) or status >= 500:
         return LLMUnavailable(said, retry_after=retry_after)
@@ -198,6 +231,8 @@ def error_of(provider: str, refusal: Refusal, *, key: str = "", retry_after: flo
         return ToolsUnsupported(said)
     if status == 404 or kinds & _MODEL:
         return LLMRejected(said, reason="model")
+    if _IMAGE_TEXT.search(refusal.text) and not _MODEL_TEXT.search(refusal.text):
+        return ImagesRefused(said, blind=False)
     if name := _named_parameter(refusal):
         return UnsupportedParameter(said, parameter=name)
     if _TOO_LONG_TEXT.search(refusal.text):

@@ -2,19 +2,20 @@
 
 Sources: https://platform.openai.com/docs/api-reference/responses,
 https://platform.openai.com/docs/api-reference/responses-streaming,
-https://platform.openai.com/docs/guides/reasoning, https://docs.x.ai/docs/guides/function-calling
+https://platform.openai.com/docs/guides/reasoning, https://docs.x.ai/docs/guides/function-calling,
+https://platform.openai.com/docs/guides/images-vision, https://docs.x.ai/docs/guides/image-understanding
 """
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bot.errors import LLMMalformed
 from bot.llm import ids, opaque
 from bot.llm.assembler import CUT, read_arguments
-from bot.llm.base import LLMResponse, Prompt
+from bot.llm.base import LLMResponse, Picture, Prompt
 from bot.llm.layout import CallPiece, OwnPiece, TextPiece, pieces
 from bot.llm.openai_chat import tools_to_send
 from bot.llm.sequence import Answered, Arranged, Asked, Said, enveloped
@@ -70,8 +71,8 @@ def _input(prompt: Prompt, arranged: Arranged, provider: str, model: str) -> lis
     kept = opaque.replayable(provider, model, arranged.transcript)
     for item in arranged.items:
         match item:
-            case Said(text):
-                items.append({"role": "user", "content": text})
+            case Said(text, images):
+                items.append({"role": "user", "content": _content(text, prompt.shown(images))})
             case Asked(message, call_ids, index):
                 for piece in pieces(message.text, len(message.tool_calls), kept.get(index, ())):
                     match piece:
@@ -92,6 +93,13 @@ def _input(prompt: Prompt, arranged: Arranged, provider: str, model: str) -> lis
                     for call, result, call_id in zip(calls, results, call_ids, strict=True)
                 ]
     return items
+
+
+def _content(text: str, pictures: Sequence[Picture]) -> str | list[dict[str, Any]]:
+    if not pictures:
+        return text
+    shown = [{"type": "input_image", "image_url": picture.uri} for picture in pictures]
+    return [*shown, {"type": "input_text", "text": text}]
 
 
 def _call(call: ToolCall, call_id: str) -> dict[str, Any]:

@@ -20,9 +20,10 @@ MAX_NAME = 64
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What the model reads in the user's role; never blank."""
+    """What the model reads in the user's role; never blank. `images` are paths of pictures that came too."""
 
     text: str
+    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ def arrange(prompt: Prompt, style: IdStyle) -> Arranged:
         match message:
             case UserMessage():
                 step = 0
-                _say(items, _spoken(message, named))
+                _say(items, _spoken(message, named), message.images)
             case Notice(text):
                 _say(items, text)
             case AssistantMessage(text, calls):
@@ -111,11 +112,11 @@ def _spoken(message: UserMessage, named: bool) -> str:
     return f"{name}: {text}"
 
 
-def _say(items: list[Item], text: str) -> None:
+def _say(items: list[Item], text: str, images: tuple[str, ...] = ()) -> None:
     if items and isinstance(last := items[-1], Said):
-        items[-1] = Said(f"{last.text}\n\n{text}")
+        items[-1] = Said(f"{last.text}\n\n{text}", (*last.images, *images))
     else:
-        items.append(Said(text if text.strip() else EMPTY))
+        items.append(Said(text if text.strip() else EMPTY, images))
 
 
 def enveloped(prompt: Prompt, step: int, answered: Sequence[tuple[ToolCall, ToolResult]]) -> str:

@@ -15,6 +15,33 @@ AuthStyle = Literal["bearer", "x-api-key", "x-goog-api-key", "zai", "aws", "oaut
 Caching = Literal["marks", "automatic", "none"]
 
 WINDOW = 128_000
+EYES = ("vision", "pictures")
+"""Fields that hold whatever shape a model is asked in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """Which pictures a model takes.
+
+    One size for all, the smallest that a provider of the table gives: so no picture is lost when the next
+    model of a chain takes over. Bedrock: 20 pictures of 3.75 MB,
+    https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html. Anthropic: 5 MiB as
+    base64, which is 3.9 MB, by its error texts, and with more than 20 pictures none over 2,000 pixels,
+    https://platform.claude.com/docs/en/build-with-claude/vision. Gemini: 20 MB a request as base64,
+    https://firebase.google.com/docs/ai-logic/input-file-requirements. All together could be
+    more, but they are written as JSON at every step, which holds up all other turns (4 ms a MB).
+
+    Attributes:
+        formats: Of `jpeg`, `png`, `gif` and `webp`.
+        size: Bytes of one picture at most.
+        total: Bytes of all pictures of a request at most.
+        count: Pictures of a request at most.
+    """
+
+    formats: Sequence[str] = ("jpeg", "png", "gif", "webp")
+    size: int = 3_750_000
+    total: int = 8_000_000
+    count: int = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +63,7 @@ class Provider:
     tools: bool = True
     parallel: bool = True
     vision: bool = False
+    pictures: Mapping[str, Any] = field(default_factory=dict)
     caching: Caching = "automatic"
     quirks: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -50,6 +78,11 @@ class Provider:
     def offline(self) -> bool:
         """Whether it runs in this process: nothing to reach, nothing to retry, and its own way with tools."""
         return self.api in ("guide", "local")
+
+    @property
+    def sight(self) -> Sight | None:
+        """Which pictures are sent; None when none are."""
+        return Sight(**self.pictures) if self.vision else None
 
     @property
     def prefix(self) -> str:
@@ -74,11 +107,13 @@ class Provider:
         return row
 
     def for_model(self, model: str) -> "Provider":
-        """Return the row with what differs for one model. What a mode has set stays."""
+        """Return the row with what differs for one model. Of a row in another mode, only what it sees."""
         for entry in self.models:
             if re.match(entry["match"], model):
-                moded = self.api != load_providers()[self.name].api
-                return replace(self, **({} if moded else _known(entry)))
+                known = _known(entry)
+                if self.api != load_providers()[self.name].api:
+                    known = {name: value for name, value in known.items() if name in EYES}
+                return replace(self, **known)
         return self
 
     def setting(self, name: str, environ: Mapping[str, str]) -> str:

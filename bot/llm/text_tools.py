@@ -48,8 +48,8 @@ def as_text(prompt: Prompt) -> Prompt:
     transcript: list[Message] = []
     for item in arrange(prompt, ids.OPENAI).items:
         match item:
-            case Said(text):
-                transcript.append(UserMessage(text))
+            case Said(text, images):
+                transcript.append(UserMessage(text, images=images))
             case Asked(message):
                 frames = [frame(call) for call in message.tool_calls]
                 text = "\n\n".join([message.text, *frames] if message.text.strip() else frames)

@@ -1,7 +1,9 @@
 """Text from outside (tool output, what a person wrote) must not read as the protocol's own markup."""
 
+from functools import cache
+
 from bot.protocol.dialects import NS, PIPE, WORD
-from bot.protocol.patterns import escape, pattern
+from bot.protocol.patterns import Pattern, escape, pattern
 
 WORD_JOINER = "\u2060"
 
@@ -11,15 +13,20 @@ TAGS = (
     r"|(?i:tool)\s+[\w:.\-]+\s*="
     r"|start_function_(?:call|response)>|end_function_(?:call|response)>|escape>"
 )
-MARKERS = pattern(
-    rf"(?P<first><)(?=/?(?:{TAGS})|{PIPE}|/?(?:tool_call|tool_response|channel)\|>)"
-    r"|(?P<first>\[)(?=/?(?:TOOL_CALLS|TOOL_RESULTS|THINK|ARGS|CALL_ID)\]|(?i:(?:calling\s)?tool:))"
-    r"|(?P<first>\])(?=<\]minimax\[>\[)"
-    r"|(?P<first>[✿◁])(?=FUNCTION|ARGS|RESULT|RETURN|/?think)"
-    r"|(?P<first>(?i:tool))(?=\s(?i:execution)\s(?i:finished|selesai))"
-    r"|(?P<first>(?i:execução))(?=\s(?i:d[ae])\s(?i:ferramentas?)\s(?i:concluída))"
-    r"|(?P<first>(?i:end))(?=\s(?i:of tool results))"
-)
+
+
+@cache
+def markers() -> Pattern:
+    """Return what is broken up; compiled when first needed, for every client imports this."""
+    return pattern(
+        rf"(?P<first><)(?=/?(?:{TAGS})|{PIPE}|/?(?:tool_call|tool_response|channel)\|>)"
+        r"|(?P<first>\[)(?=/?(?:TOOL_CALLS|TOOL_RESULTS|THINK|ARGS|CALL_ID)\]|(?i:(?:calling\s)?tool:))"
+        r"|(?P<first>\])(?=<\]minimax\[>\[)"
+        r"|(?P<first>[✿◁])(?=FUNCTION|ARGS|RESULT|RETURN|/?think)"
+        r"|(?P<first>(?i:tool))(?=\s(?i:execution)\s(?i:finished|selesai))"
+        r"|(?P<first>(?i:execução))(?=\s(?i:d[ae])\s(?i:ferramentas?)\s(?i:concluída))"
+        r"|(?P<first>(?i:end))(?=\s(?i:of tool results))"
+    )
 
 
 def neutralise(text: str, names: tuple[str, ...] = ()) -> str:
@@ -31,7 +38,7 @@ def neutralise(text: str, names: tuple[str, ...] = ()) -> str:
     Returns:
         The text, longer by one U+2060 a marker. Neutralising twice changes nothing more.
     """
-    text = MARKERS.sub(lambda found: f"{found['first']}{WORD_JOINER}", text)
+    text = markers().sub(lambda found: f"{found['first']}{WORD_JOINER}", text)
     if names:
         spelled = "|".join(escape(name) for name in names)
         text = pattern(rf"<(?=/?(?i:{spelled})\s*/?>)").sub("<" + WORD_JOINER, text)

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 
 from bot.messages import ToolDefinition
 from bot.protocol.events import Call, Hidden, Problem, Text
-from bot.protocol.parser import ToolCallParser
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +20,8 @@ class Report:
 
 def report(text: str, tools: Iterable[ToolDefinition]) -> Report:
     """Parse a whole message."""
+    from bot.protocol.parser import ToolCallParser
+
     parser = ToolCallParser(tools)
     events = [*parser.feed(text), *parser.finish()]
     return Report(

@@ -6,6 +6,7 @@ from bot.safety.gate import Gate, Judgement, digest, file_outside
 from bot.safety.grants import rules_version
 from bot.safety.policy import describe
 from bot.safety.rules import Rules, load_rules
+from bot.safety.scripts import head, readable
 from bot.safety.verdict import Explanation, Finding, Invocation, Verdict
 
 __all__ = [
@@ -22,6 +23,8 @@ __all__ = [
     "digest",
     "explain",
     "file_outside",
+    "head",
     "load_rules",
+    "readable",
     "rules_version",
 ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.messages import Conversation, Risk, ToolCall
-from bot.safety import grants
+from bot.safety import grants, scripts
 from bot.safety.classify import Verdict
 from bot.safety.revert import may_lock_out, undo_of
 from bot.safety.worst import second_step
@@ -109,6 +109,16 @@ class Gate:
             return judgement if verdict is None else replace(judgement, rules=verdict_rules(verdict))
         return self._weighed(judgement, verdict, cwd, mended=call.repaired)
 
+    def bound(self, call: ToolCall, cwd: str) -> Mapping[str, str]:
+        """Return the state of every file that says what a call would do, by path; see `scripts.seals`.
+
+        For the digest of an approval: a person read the command, and with it what its scripts say now.
+        """
+        command = call.arguments.get("command") if call.name == "run_in_terminal" else None
+        if not isinstance(command, str):
+            return {}
+        return scripts.seals(scripts.files_run(command, self._classify(command, cwd=cwd), cwd))
+
     def _weighed(self, judgement: Judgement, verdict: Verdict, cwd: str, *, mended: bool) -> Judgement:
         """Add what a card about this command may offer and must demand."""
         command = judgement.command
@@ -118,8 +128,8 @@ class Gate:
             no_grant = no_grant or "it can lock people out"
         if mended:
             no_grant = no_grant or "the model wrote it in broken JSON"
-        grant_key, paths = "", grants.files_behind(verdict, cwd) if not no_grant else None
-        files = grants.fingerprints(paths) if paths is not None else None
+        grant_key, paths = "", scripts.files_behind(verdict, cwd) if not no_grant else None
+        files = scripts.fingerprints(paths) if paths is not None else None
         if files is not None:
             grant_key = grants.key(command, cwd=cwd, verdict=verdict, version=self._version, files=files)
         elif not no_grant:
@@ -139,12 +149,17 @@ def verdict_rules(verdict: Verdict) -> tuple[str, ...]:
     return tuple(dict.fromkeys(finding.rule for finding in verdict.findings))
 
 
-def digest(call: ToolCall, *, nonce: str, cwd: str) -> str:
-    """Return what an approval is bound to: SHA-256 over tool, exact arguments, cwd and conversation.
+def digest(call: ToolCall, *, nonce: str, cwd: str, files: Mapping[str, str] | None = None) -> str:
+    """Return what an approval is bound to: SHA-256 over tool, exact arguments, cwd, conversation and files.
 
     The conversation stands in it by its nonce, since a group's id changes when it becomes a supergroup.
+
+    Args:
+        files: From `Gate.bound`: what was read must be what runs.
     """
-    whole = [call.name, dict(call.arguments), cwd, nonce]
+    whole: list[object] = [call.name, dict(call.arguments), cwd, nonce]
+    if files:
+        whole.append(dict(files))
     return hashlib.sha256(json.dumps(whole, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
 

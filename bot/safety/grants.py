@@ -1,4 +1,4 @@
-"""What a grant may cover, and what exactly it covers. Nothing is read or kept here but by `fingerprints`.
+"""What a grant may cover, and what exactly it covers. Nothing is kept here; only `rules_version` reads.
 
 A grant is one exact command: it is found again by a digest over everything that decides what the command does
 and how it was judged. Whatever can't be pinned down that way can't be granted.
@@ -8,17 +8,14 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from bot import __version__
 from bot.messages import Risk
+from bot.safety.scripts import BEHIND, ELSEWHERE, INTERPRETER, SHELLS
 from bot.safety.verdict import Invocation, Verdict
 
-LARGEST = 16 * 1024 * 1024
-"""Bytes of a script that is still hashed before each run."""
-
-SHELLS = frozenset("sh bash dash ash zsh ksh mksh fish csh tcsh busybox toybox eval source . exec".split())
 OTHER_USERS = frozenset("sudo doas su runuser pkexec run0 setpriv machinectl".split())
 NETWORK = frozenset(
     "curl wget http https xh aria2c nc ncat netcat socat telnet ssh scp sftp rsync ftp lftp mosh mail mailx "
@@ -28,31 +25,10 @@ NETWORK = frozenset(
 SENDS = frozenset("push publish upload login send deploy release".split())
 """Sub-commands that carry something away, whatever the program."""
 
-INTERPRETER = re.compile(r"(?:python|pypy|perl|ruby|node|nodejs|php|lua|luajit|Rscript|tclsh|guile)[\d.]*")
 FREE_TEXT = re.compile(r"(?:gawk|mawk|awk|sed|jq|deno|bun|xargs|parallel|find|watch|script)[\d.]*")
 FAMILIES = re.compile(r"(?:archives|containers|files|git|packages|services|text)\.toml: [^+]*")
 """Rules whose word a grant may soften, as a `Finding` names them; no other high finding can be."""
 LOCAL = frozenset(("program.unknown", "program.path"))
-
-BEHIND: Mapping[str, Sequence[str]] = {
-    "make": ("GNUmakefile", "makefile", "Makefile"),
-    "just": ("justfile", "Justfile", ".justfile"),
-    "npm": ("package.json",),
-    "yarn": ("package.json",),
-    "pnpm": ("package.json",),
-    "docker-compose": (
-        "compose.yaml",
-        "compose.yml",
-        "docker-compose.yml",
-        "docker-compose.yaml",
-        "compose.override.yaml",
-        "docker-compose.override.yml",
-        ".env",
-    ),
-}
-"""Files of the working folder that say what these programs do."""
-ELSEWHERE = frozenset("-C -f -p --file --directory --prefix --cwd --project-directory --makefile".split())
-SYSTEM = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/local/sbin/")
 
 
 def why_not(command: str, verdict: Verdict) -> str:
@@ -92,53 +68,12 @@ def _why_not(invocation: Invocation) -> str:
     return ""
 
 
-def files_behind(verdict: Verdict, cwd: str) -> tuple[Path, ...] | None:
-    """Return the files that decide what a command does, absolute, without repeats.
-
-    Returns:
-        None when they can't be told: the command changes its folder and then runs something from there.
-    """
-    paths: list[Path] = []
-    moves = any(invocation.program in ("cd", "pushd", "popd") for invocation in verdict.invocations)
-    for invocation in verdict.invocations:
-        program, arguments = os.path.basename(invocation.program), invocation.arguments
-        found: list[str] = []
-        if "/" in invocation.program and not invocation.program.startswith(SYSTEM):
-            found.append(invocation.program)
-        if INTERPRETER.fullmatch(program):
-            found += arguments[:1]
-        composes = program == "docker" and arguments[:1] == ("compose",)
-        behind = BEHIND.get("docker-compose" if composes else program, ())
-        found += [name for name in behind if Path(cwd, name).exists()]
-        if behind and not found:
-            return None
-        if moves and any(not name.startswith("/") for name in found):
-            return None
-        paths += [
-            Path(os.path.expanduser(name) if name.startswith("~") else Path(cwd, name)) for name in found
-        ]
-    return tuple(dict.fromkeys(paths))
-
-
-def fingerprints(paths: Collection[Path]) -> Mapping[str, str] | None:
-    """Return SHA-256 by path; None when one of them is no readable regular file of bearable size."""
-    found = {}
-    for path in paths:
-        try:
-            if not path.is_file() or path.stat().st_size > LARGEST:
-                return None
-            found[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
-        except OSError:
-            return None
-    return found
-
-
 def key(command: str, *, cwd: str, verdict: Verdict, version: str, files: Mapping[str, str]) -> str:
     """Return what a grant is bound to, besides user and conversation, which stand beside it.
 
     Args:
         version: Of the rules: see `rules_version`.
-        files: From `fingerprints`, of all that `files_behind` names.
+        files: From `bot.safety.scripts.fingerprints`, of all that `files_behind` names.
     """
     judged = [[finding.risk, finding.rule, str(finding)] for finding in verdict.findings]
     argv = [[invocation.program, *invocation.arguments] for invocation in verdict.invocations]

@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from bot.messages import Risk
-from bot.safety.words import GLOB, HOLES, is_literal, is_unknown, show
+from bot.safety.words import GLOB, HOLES, NAME, PATH, is_literal, is_unknown, show
 
 if TYPE_CHECKING:
     from bot.safety.scan import Scan
@@ -38,6 +38,10 @@ def judge_host(scan: "Scan", host: str) -> bool:
         return False
     if bare in rules.words("network", "metadata") or is_disguised_address(bare):
         scan.find(Risk.HIGH, "asks the cloud's metadata service for keys", show(host), "network.metadata")
+        return False
+    if (NAME in host or PATH in host) and len(host) > 1:
+        # The name of a machine alone is one; set before a domain, an answer goes to whoever owns the domain.
+        scan.find(Risk.HIGH, "sends computed text to the network as a host name", show(host), "network.host")
         return False
     scan.talk_to(show(host))
     if is_local(name, scan) or name in rules.words("network", "trusted"):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from bot.messages import Risk
-from bot.safety import grants
+from bot.safety import grants, scripts
 from bot.safety.classify import classify, explain
 from bot.safety.revert import may_lock_out, undo_of
 from bot.safety.rules import Rules
@@ -58,8 +58,8 @@ def coverage(command: str, cwd: str, worst: str, rules: Rules | None) -> str:
         or ("it can lock people out" if may_lock_out(verdict) else "")
     ):
         return f"none possible: {reason}"
-    paths = grants.files_behind(verdict, cwd)
-    if paths is None or grants.fingerprints(paths) is None:
+    paths = scripts.files_behind(verdict, cwd)
+    if paths is None or scripts.fingerprints(paths) is None:
         return "none possible: what it runs stands in a file that can't be pinned down"
     where = f"exactly this command in {cwd}, for one person in one conversation"
     return f"possible: {where}{while_unchanged(paths)}"

@@ -367,6 +367,9 @@ class Scan(Reader):
         return flow
 
     def write(self, path: str, verb: str = "writes") -> None:
+        """Judge what an option or operand names as output; most programs take `|x` for a command."""
+        if path.lstrip()[:1] == "|":
+            self.find(Risk.HIGH, "runs another program", show(path), "paths.write")
         if is_literal(path) and verb in ("writes", "overwrites"):
             self.written.update(paths.canonical(path, self.folders))
         paths.judge_write(self, path, verb=verb)

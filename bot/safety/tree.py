@@ -184,6 +184,9 @@ class _Walk:
                 or kind in _CLOSERS
                 and end < len(self.data)
                 and self.data[end] not in _AFTER_COMMAND
+                or kind == "variable_assignment"
+                and self.data[start - 1 : start] == b")"
+                and (parent is None or parent.type != "case_item")
                 or kind == "comment"
                 and start
                 and self.data[start - 1] not in _BEFORE_COMMENT
@@ -264,6 +267,8 @@ class _Walk:
         program = text(name)
         self.found.calls.setdefault(program, []).append(node)
         if program in (
+            "command",
+            "builtin",
             "read",
             "mapfile",
             "readarray",
@@ -288,6 +293,11 @@ class _Walk:
             if child.type == "variable_name":
                 self.add(text(child), Assignment(None, "any", node.start_byte, node.end_byte, (0, 0)))
 
+    def on_unset_command(self, node: Node, parent: Node | None) -> None:
+        for child in node.children:
+            if child.type in ("variable_name", "word"):
+                self.add(text(child), Assignment(None, "word", node.start_byte, node.end_byte, (0, 0)))
+
     def on_variable_assignment(self, node: Node, parent: Node | None) -> None:
         name = node.child_by_field_name("name")
         value = node.child_by_field_name("value")
@@ -306,6 +316,9 @@ class _Walk:
         kind = "array" if value is not None and value.type == "array" else "word"
         if appended:
             kind = "more" if kind == "array" else "any"
+        declared = parent is not None and parent.type == "declaration_command"
+        if declared and value is not None and "{" in text(value).replace("${", ""):
+            kind = "any"  # a word like any other: braces make several assignments of it
         self.add(text(name), Assignment(value, kind, node.start_byte, node.end_byte, scope(node)))
 
     def on_for_statement(self, node: Node, parent: Node | None) -> None:
@@ -441,6 +454,13 @@ def scope(node: Node) -> tuple[int, int]:
     parent = node.parent
     while parent is not None:
         kind = parent.type
+        after = inner.next_sibling
+        if kind == "pipeline" or (after is not None and after.type == "&"):
+            return inner.start_byte, inner.end_byte  # a shell of its own
+        if kind == "if_statement":
+            while after is not None and after.type not in ("else_clause", "elif_clause", "fi"):
+                after = after.next_sibling
+            return parent.start_byte, after.start_byte if after is not None else parent.end_byte
         if kind == "list":
             operator = parent.children[1].type
             # The right side may be skipped; only an unbroken chain of && after it knows that it ran.

@@ -143,8 +143,10 @@ class Reader(ABC):
 
     def array(self, node: "Node") -> Values:
         fields: list[str] = []
-        for child in node.children:
-            if child.is_named and child.type != "comment":
+        for child in node.children[1:-1]:
+            if not child.is_named and tree.text(child).strip():
+                fields.append(SPLIT)
+            elif child.is_named and child.type != "comment":
                 values = self.value(child)
                 fields += values[0] if len(values) == 1 else collapse(values)
                 if any(re.match(r"\[.*[$`(].*\]", word) for word in fields):
@@ -155,6 +157,10 @@ class Reader(ABC):
         """Find what giving a variable a value changes for the programs started later."""
         rules = self.rules
         self.budget.spend(10)
+        if name in rules.words("environment", "computed") and not all(
+            re.fullmatch(f"[0-9{NUM}]*", " ".join(fields)) for fields in values
+        ):
+            self.find(Risk.HIGH, "evaluates text as a number", source, "environment.computed")
         if matches(name, rules.words("environment", "harmless")):
             return
         if name in rules.words("environment", "pagers"):
@@ -237,7 +243,7 @@ class Reader(ABC):
             case "word":
                 if assignment.value is None:
                     return [("",)]
-                return self.value(assignment.value, quoted=True)
+                return [(" ".join(fields),) for fields in self.value(assignment.value, quoted=True)]
             case "array":
                 return self.array(assignment.value) if assignment.value is not None else [()]
             case "loop":
@@ -305,6 +311,9 @@ class Reader(ABC):
             text = tree.text(node)
             if node.children:  # a number can hold an expansion
                 return self.joined(node, quoted)
+            if "$" in text and _LOST.search(text.replace("\\$", "")):
+                self.exact = False  # the grammar takes `$#z` after `${x-` for text
+                return [(ANY if quoted else SPLIT,)]
             return self.finish(words.read_unquoted(text), quoted)
         if kind == "raw_string":
             return [(tree.text(node)[1:-1],)]
@@ -332,7 +341,7 @@ class Reader(ABC):
         if kind == "process_substitution":
             return self.process_substitution(node)
         if kind == "brace_expression":
-            return [(NUM,)]
+            return self.finish(words.read_unquoted(tree.text(node)), quoted)
         if kind == "translated_string":
             return self.value(node.children[-1], quoted=True)
         if kind == "array":
@@ -360,7 +369,8 @@ class Reader(ABC):
         self.budget.spend(1 + len(text) // 256)
         if not quoted and OPEN in text:
             self.budget.spend(text.count(OPEN) * (1 + len(text) // 256) * 8)
-            expanded = words.expand_braces(text)
+            # An empty one is no word, unless quotes stood there.
+            expanded = [word or SPLIT for word in words.expand_braces(text)]
         elif OPEN in text or "\x0f" in text or "\x10" in text:
             expanded = [text.replace(OPEN, "{").replace("\x0f", ",").replace("\x10", "}")]
         else:
@@ -370,11 +380,13 @@ class Reader(ABC):
             if BRACKET in word:
                 word = words.mark_sets(word)
             if word[:1] == "~":
-                if word == "~" or word[1:2] == "/":
+                if word == "~" or word[1] in "/:":
                     word = HOME + word[1:]
+                elif not re.match(r"~[A-Za-z_+\-]", word):
+                    pass  # nobody's name
                 elif word[1:2] not in ("+", "-"):
-                    user, slash, rest = word[1:].partition("/")
-                    word = ("/root" if user == "root" else "/home/" + user) + slash + rest
+                    user = re.split("[/:]", word[1:], maxsplit=1)[0]
+                    word = ("/root" if user == "root" else "/home/" + user) + word[1 + len(user) :]
                 else:
                     word = PATH
             fields.append(word)
@@ -383,6 +395,7 @@ class Reader(ABC):
     def joined(self, node: "Node", quoted: bool) -> Values:
         """Return the values of adjacent pieces that make one word."""
         found: Values = [("",)]
+        several = False
         for child in node.children:
             if (
                 child.type in ("word", "number", "extglob_pattern", "regex", "test_operator")
@@ -397,11 +410,16 @@ class Reader(ABC):
                     pieces = [(NUM if sign == "$$" else ANY,)]
                 else:
                     pieces = [(words.read_unquoted(sign),)]
+            elif child.type == "brace_expression":
+                pieces = [(words.read_unquoted(tree.text(child)),)]
             else:
                 pieces = self.value(child, quoted=quoted)
+                several = several or any(len(fields) > 1 for fields in pieces)
             found = self.glued(found, pieces)
             if len(found) > MOST_VALUES:
                 found = [(collapse([(" ".join(fields),) for fields in found])[0],)]
+        if several and not quoted and any(OPEN in word for fields in found for word in fields):
+            return [(SPLIT,)]  # braces come first: `{a,b}$x` is `a$x b$x`
         out: Values = []
         for fields in found:
             done: list[str] = []
@@ -431,6 +449,9 @@ class Reader(ABC):
             at = child.end_byte
             pieces = self.value(child, quoted=True)
             self.check_plain(before, node)
+            if re.search(r"(?<!\\)(?:\\\\)*\$\Z", before):
+                self.exact = False
+                pieces = [(ANY,)]  # `"$${x}"` is the process id and then text
             if before:
                 found = [glue(fields, (words.read_double_quoted(before),)) for fields in found]
             found = self.glued(found, pieces)
@@ -452,7 +473,16 @@ class Reader(ABC):
     def simple_expansion(self, node: "Node", quoted: bool) -> Values:
         name = tree.text(node.children[-1])
         self.reveal(name, tree.text(node))
-        return self.spread(self.lookup(name, node), quoted, whole=name in "@*")
+        if name in "@*":
+            return self.spread(self.lookup(name, node), quoted, whole=True)
+        return self.spread(self.single(self.lookup(name, node)), quoted)
+
+    def single(self, values: Values) -> Values:
+        """Return what one element of a variable may be; of an array it is not known which."""
+        if all(len(fields) == 1 for fields in values):
+            return values
+        found: Values = list(dict.fromkeys((word,) for fields in values for word in fields or ("",)))
+        return found if len(found) <= MOST_VALUES else [tuple(collapse(found))]
 
     def spread(self, values: Values, quoted: bool, *, whole: bool = False) -> Values:
         """Return values as bash puts them in: split at blanks and globbed unless quoted."""
@@ -508,38 +538,55 @@ class Reader(ABC):
                 self.value_inside(child)
         values: Values
         match operators:
+            case [] | ["#"] if rest and not name:
+                self.find(
+                    Risk.HIGH, "text computed in a way that can't be followed", source, "words.expansion"
+                )
+                for child in rest:
+                    self.value(child, quoted=True)
+                return [(ANY if quoted else SPLIT,)]
             case []:
                 values = self.lookup(name, node) if name else [(NUM,)]
-                if not whole and any(len(fields) != 1 for fields in values):
-                    values = [(word,) for fields in values for word in fields] or [("",)]
+                if whole:  # an array that nobody filled is no word at all
+                    values = [(SPLIT,) if fields in ((ANY,), ("",)) else fields for fields in values]
+                if not whole and name not in "@*":
+                    values = self.single(values)
                 return self.spread(values, quoted, whole=whole or name in "@*")
-            case ["#"]:
+            case ["#"] if node.children[1].type == "#":
                 return [(NUM,)]
             case [":-" | "-" | ":?" | "?"]:
                 values = list(self.lookup(name, node))
+                kept: Values = []
                 for child in rest:
                     other = self.value(child, quoted=quoted)
+                    kept += other if is_quoted(child) else []
                     if operators[0] in (":-", "-"):
                         if name not in self.survey.assignments and values == [(ANY,)] and name.isidentifier():
                             values = []  # the environment of a command holds nothing but what we put there
                         values += other
-                return self.spread(values, quoted)
+                return self.spread(values, quoted) + kept
             case [":=" | "="]:
                 for child in rest:
                     self.check_variable(name, self.value(child, quoted=True), source)
                 return [(ANY if quoted else SPLIT,)]
             case [":+" | "+"]:
-                values = [("",)]
+                values, kept = [("",)], []
                 for child in rest:
-                    values += self.value(child, quoted=quoted)
-                return self.spread(values, quoted)
+                    other = self.value(child, quoted=quoted)
+                    values += other
+                    kept += other if is_quoted(child) else []
+                return self.spread(values, quoted) + kept
             case ["#" | "##" | "%" | "%%"]:
                 pattern = tree.text(rest[0]) if rest and not rest[0].children else None
-                values = self.lookup(name, node)
+                values = self.single(self.lookup(name, node))
+                if whole or name in "@*":
+                    return [(SPLIT,)]
                 out: Values = []
                 for fields in values:
                     word = " ".join(fields)
                     out.append((strip(word, operators[0], pattern),))
+                    if out[-1] == (ANY,):
+                        out.append(fields)  # as it stays where the pattern does not match
                 return self.spread(out, quoted)
             case [":"] | [":", ":"]:
                 for child in rest:
@@ -697,6 +744,11 @@ def collapse(values: Values) -> list[str]:
     return [SPLIT if any(SPLIT in word for word in flat) else ANY]
 
 
+def is_quoted(node: "Node") -> bool:
+    """Whether any of it keeps its blanks, or is a word though empty: `${x-''}`, `${x-a\\ b}`."""
+    return any(char in tree.text(node) for char in "'\"\\")
+
+
 def glue(left: Fields, right: Fields) -> Fields:
     if not right:
         return left
@@ -713,19 +765,23 @@ def strip(word: str, operator: str, pattern: str | None) -> str:
     """Return `${word#pattern}` and its kin where the pattern is one of the usual ones."""
     simple = {
         ("##", "*/"): lambda: word.rpartition("/")[2],
-        ("%", "/*"): lambda: word.rpartition("/")[0] or word,
+        ("%", "/*"): lambda: word.rpartition("/")[0] if "/" in word else word,
         ("%", "/"): lambda: word.removesuffix("/"),
         ("#", "./"): lambda: word.removeprefix("./"),
-        ("%", ".*"): lambda: word.rpartition(".")[0] or word,
+        ("%", ".*"): lambda: word.rpartition(".")[0] if "." in word else word,
     }
     if pattern is not None and (operator, pattern) in simple and not set(word) & set(words.HOLES):
         return simple[(operator, pattern)]()
     if (operator, pattern) == ("##", "*/") and not is_unknown(word):
         return NAME if PATH in word or "/" not in word else word.rpartition("/")[2]
-    if pattern is not None and re.fullmatch(r"[\w.\-]+", pattern) and operator in ("%", "%%"):
-        return word.removesuffix(pattern) if is_literal(word) else (word if not is_unknown(word) else ANY)
-    if word in (NUM, NAME):
+    if pattern is not None and re.fullmatch(r"[\w./:@+=,\-]+", pattern):
+        if is_literal(word):
+            return word.removesuffix(pattern) if operator[0] == "%" else word.removeprefix(pattern)
+        if operator[0] == "%":
+            return ANY if is_unknown(word) else word
+    if word == NUM:
         return NAME
-    if not is_unknown(word) and word[:1] not in "-":
+    # What is cut off at the front may leave an option.
+    if operator[0] == "%" and not is_literal(word) and not is_unknown(word) and word[:1] != "-":
         return PATH
     return ANY

@@ -115,8 +115,11 @@ def expand_braces(word: str) -> list[str]:
     inner = word[start + 1 : stop]
     if COMMA in inner:
         parts = inner.split(COMMA)
+    elif COMMA in word[stop:] and CLOSE in word[stop + 1 :]:
+        return [SPLIT]  # `{a}b,c}` is `a}b` and `c`
     elif ".." in inner:
-        parts = [NUM if re.fullmatch(r"-?\d+\.\.-?\d+(\.\.-?\d+)?", inner) else ANY]
+        # Two words stand for however many there are.
+        parts = [NUM if re.fullmatch(r"-?\d+\.\.-?\d+(\.\.-?\d+)?", inner) else ANY] * 2
     else:
         return expand_braces(word[:start] + "{" + inner + "}" + word[stop + 1 :])
     words: list[str] = []

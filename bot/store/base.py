@@ -209,14 +209,15 @@ class StoredEffect:
     """An effect not yet wholly sent.
 
     Attributes:
-        sent: Message ids of the parts already sent, in order.
+        sent: Message ids of the parts already sent, in order; None for one that Telegram took whole without
+            saying which message it became.
         unsure: The next part was handed to Telegram and no answer came: it may have arrived.
-        resent: It was already sent again once; it is never sent a third time.
+        resent: It was begun to be sent again: from now on it says that it may be a repeat.
     """
 
     id: int
     effect: Effect
-    sent: tuple[int, ...] = ()
+    sent: tuple[int | None, ...] = ()
     unsure: bool = False
     resent: bool = False
 
@@ -258,13 +259,26 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """Tokens of one model for one person; `user_id` is None for what nobody asked for."""
+    """Tokens of one model for one person, call by call; `user_id` is None for what nobody asked for.
+
+    Call by call, for what a request costs may depend on its length.
+    """
 
     model: str
     user_id: int | None
-    calls: int
-    input: int
-    output: int
+    usages: tuple[Usage, ...]
+
+    @property
+    def calls(self) -> int:
+        return len(self.usages)
+
+    @property
+    def input(self) -> int:
+        return sum(usage.input for usage in self.usages)
+
+    @property
+    def output(self) -> int:
+        return sum(usage.output for usage in self.usages)
 
 
 UpdateIds = int | Sequence[int] | None
@@ -540,16 +554,29 @@ class Outbox(Protocol):
         """The next part is about to be handed to Telegram: until `part_sent`, its outcome is unsure."""
         ...
 
-    async def part_sent(self, effect_id: int, message_id: int, *, last: bool) -> None:
-        """The part arrived; with `last` the effect is done."""
+    async def part_sent(self, effect_id: int, message_id: int | None, *, last: bool) -> None:
+        """The part arrived; with `last` the effect is done.
+
+        Args:
+            message_id: As Telegram gave it, so above 0. None when it took the part and did not say: then the
+                effect is kept with an error once it is done.
+        """
         ...
 
     async def not_sent(self, effect_id: int) -> None:
         """The part surely did not arrive: it may be sent again."""
         ...
 
+    async def stand_in(self, effect_id: int, message_id: int) -> None:
+        """A message is there whose last text is to be the next part: `preview_of` returns it until then."""
+        ...
+
     async def give_up(self, effect_id: int, error: str) -> None:
         """Close an effect that can't be sent; kept with its error."""
+        ...
+
+    async def finish_effect(self, effect_id: int) -> None:
+        """An effect that makes no message of its own is done."""
         ...
 
     async def outbox_size(self) -> int: ...
@@ -559,11 +586,16 @@ class Previews(Protocol):
     """Messages that show something unfinished; at most one of a kind stands open in a conversation.
 
     An `answer` effect whose payload says `preview` is handed the open one when it is stored, to finish it by
-    an edit instead of being sent. Once a person speaks again, what stands open is forgotten and stays.
+    an edit instead of being sent; once that part is sent it is forgotten. Once a person speaks again, what
+    stands open is forgotten and stays.
     """
 
     async def begin_preview(self, conversation: Conversation, kind: str) -> Preview:
         """Return the one that stands open, or a new one: its message is about to be sent."""
+        ...
+
+    async def begin_answer(self, conversation: Conversation) -> Preview | None:
+        """As `begin_preview` for an answer; None when that answer is stored already, and finishes no more."""
         ...
 
     async def preview_sent(self, preview_id: int, message_id: int) -> None: ...
@@ -577,7 +609,7 @@ class Previews(Protocol):
         ...
 
     async def preview_of(self, effect_key: str) -> Preview | None:
-        """Return the one that an effect was handed."""
+        """Return the one that an effect was handed, or that stands in for its next part."""
         ...
 
 

@@ -22,7 +22,7 @@ class TransferState(StrEnum):
     SENT = "sent"
     """A node has them."""
     UNKNOWN = "unknown"
-    """No node answered for them, or they were forgotten: the money may still move."""
+    """No node answered for them, they were forgotten, or failed but not surely: the money may still move."""
     MINED = "mined"
     """In a block, and it worked."""
     FAILED = "failed"

@@ -145,13 +145,17 @@ def add_lines(lines: "Lines", approval: Approval, language: str) -> None:
     """Add what the call would do, as much of it as there is room for."""
     room = MAX_COMMAND
     for line in approval.lines:
-        label = f"{short(label_of(line, language), MAX_LABEL)}: " if line.label else ""
+        block = line.code and (not line.label or "\n" in line.text)
+        label = f"{short(label_of(line, language), MAX_LABEL)}:" if line.label else ""
+        label += ("\n" if block else " ") if label else ""
         room -= utf16_len(label) + 1
         if room < 1:
             break
         text = short(line.text, room)
         # What has no label is quoted: it is the thing itself, a post's text.
-        kind = MessageEntity.CODE if line.code else None if label else MessageEntity.BLOCKQUOTE
+        kind = None if label else MessageEntity.BLOCKQUOTE
+        if line.code:
+            kind = MessageEntity.PRE if block else MessageEntity.CODE
         lines.add(text, kind, label=label)
         room -= utf16_len(text)
 

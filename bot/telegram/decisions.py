@@ -253,6 +253,9 @@ class Decisions:
         revert_after: float | None = None,
     ) -> None:
         user = query.from_user
+        if (asked := await self._store.approval(press.approval_id)) and asked.status is Status.PENDING:
+            # A kill may have come between a card and the note of it; what was pressed must change too.
+            await self._know_card(query, asked)
         decided = await self._store.decide(
             press.approval_id,
             status,

@@ -279,7 +279,10 @@ class Stream:
     async def _put(self, shows: Rendered) -> None:
         async def put() -> None:
             # Stored when its turn has come, as late as can be: what a kill leaves behind must be known of.
-            preview = await self._all.store.begin_preview(self.where, "answer")
+            preview = await self._all.store.begin_answer(self.where)
+            if preview is None:  # the answer is on its way: this would stay beside it
+                self._over = True
+                return
             self._preview = preview.id
             try:
                 sent = await self._all.bot.send_message(

@@ -6,8 +6,8 @@ Messages wait in the lane of their conversation. Presses, `/stop` and the other 
 import contextlib
 import json
 import logging
+import secrets
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +93,7 @@ class TelegramFace:
             reactions=reactions,
             language=language,
             run_turn=self._turn,
+            now_at=agent.now_at,
             redact=redact,
             now=now,
         )
@@ -109,7 +110,8 @@ class TelegramFace:
             now=now,
         )
         self._strangers: set[int] = set()
-        self._asked_again: set[str] = set()
+        self._asked_again: set[tuple[str, Job]] = set()
+        self._catching_up = False
         app.add_handler(MessageHandler(filters.StatusUpdate.MIGRATE, self._on_migration))
         app.add_handler(MessageHandler(filters.UpdateType.MESSAGE, self._on_message))
         app.add_handler(MessageHandler(filters.UpdateType.EDITED_MESSAGE, self._on_edit))
@@ -121,6 +123,7 @@ class TelegramFace:
 
     async def recover(self) -> None:
         """Take up what the last process left: open turns first, then what was received but not handled."""
+        self._agent.remember_moves(await self.store.moved_chats())
         await self._agent.report_broken_undoings()
         going_on = await self.store.open_conversations()
         for conversation in going_on:
@@ -128,8 +131,10 @@ class TelegramFace:
         for left in await self.store.open_previews("progress"):
             if left.conversation not in going_on:
                 self._take_away(left)
+        self._catching_up = True
         for stored in await self.store.unhandled():
             await self.handle(stored)
+        self._catching_up = False
 
     def _take_away(self, left: Preview) -> None:
         """Delete what a process that was killed showed of a turn that is over."""
@@ -148,14 +153,18 @@ class TelegramFace:
             update = Update.de_json(json.loads(stored.raw), self._bot)
         except Exception as exc:
             log.exception("update %s can't be read; it is kept and skipped", stored.update_id)
-            await self.store.finish_update(stored.update_id, f"unreadable: {exc!r}")
+            await self.store.finish_update(stored.update_id, self._redact(f"unreadable: {exc!r}"))
             return
         await self._app.process_update(update)
 
     async def _on_error(self, update: object, context: Any) -> None:
         log.error("update was not handled", exc_info=context.error)
-        if isinstance(update, Update):
-            await self.store.finish_update(update.update_id, f"failed: {context.error!r}")
+        if not isinstance(update, Update):
+            return
+        await self.store.finish_update(update.update_id, self._redact(f"failed: {context.error!r}"))
+        message = update.message
+        if message and message.from_user and self.people.may_talk(message.from_user.id, message.chat_id):
+            await self._say(self._place_of(message), "failed_here", update.update_id)
 
     async def _on_other(self, update: Update, _: object) -> None:
         if stopped := (update.api_kwargs or {}).get("stopped_message_generation"):
@@ -185,7 +194,8 @@ class TelegramFace:
         """A group has a new id: everything kept moves along."""
         log.info("chat %s is now %s", old, new)
         self.people = self.people.migrated(old, new)
-        await self.store.migrate_chat(old, new)
+        self._lanes.move_chat(old, new)
+        await self._agent.migrate_chat(old, new)
         # Cards stay behind in the old chat.
         cards = [
             Effect(f"card:{a.id}:{new}", a.conversation, "card", {"approval_id": a.id})
@@ -198,14 +208,14 @@ class TelegramFace:
             for admin in sorted(self.people.admins)
         ]
         await self.store.enqueue([*cards, *notices])
-        # A turn that was to go on under the old id found nothing there any more.
+        # What was to go on in between may have found nothing there.
         for moved in await self.store.open_conversations():
             if moved.chat_id == new:
-                before = Conversation(old, moved.thread_id)
-                self._lanes.put(before, Job(partial(self._go_on_as, moved), label="moved"), first=True)
+                self._advance(moved)
 
-    async def _go_on_as(self, conversation: Conversation) -> None:
-        self._advance(conversation)
+    def _place_of(self, message: Message) -> Conversation:
+        """Return the conversation of a message, where it is now."""
+        return self._agent.now_at(inbound.conversation_of(message))
 
     # ── messages ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -218,17 +228,15 @@ class TelegramFace:
         elif await self._takes_code(update.update_id, message, user_id):
             pass
         elif self._hearing.expects(message):
-            await self._hearing.take(update.update_id, message)
+            await self._hearing.take(update.update_id, message, late=self._catching_up)
         elif not inbound.is_for_us(message, self._bot.id, self._bot.username):
             await self.store.finish_update(update.update_id)
         elif command := inbound.command_of(message, self._bot.username):
-            await self._obey(
-                Asked(command, inbound.conversation_of(message), user_id, update.update_id, message)
-            )
+            await self._obey(Asked(command, self._place_of(message), user_id, update.update_id, message))
         elif inbound.is_for_another_bot(message, self._bot.username):
             await self.store.finish_update(update.update_id)
         elif not await self._answers_a_card(update.update_id, message, user_id):
-            await self._hearing.take(update.update_id, message)
+            await self._hearing.take(update.update_id, message, late=self._catching_up)
 
     async def _on_edit(self, update: Update, _: object) -> None:
         message = update.edited_message
@@ -242,7 +250,7 @@ class TelegramFace:
         ):
             await self.store.finish_update(update.update_id)
             return
-        await self._hearing.take(update.update_id, message, edited=True)
+        await self._hearing.take(update.update_id, message, edited=True, late=self._catching_up)
 
     async def _turn_away(self, update_id: int, message: Message) -> None:
         user = message.from_user
@@ -265,30 +273,28 @@ class TelegramFace:
             f"reply:{asked.update_id}",
             asked.conversation,
             "notice",
-            {"text": text, "reply_to": asked.message.message_id},
+            {"text": self._redact(text), "reply_to": asked.message.message_id},
         )
         await self.store.enqueue([effect], update_id=asked.update_id)
 
     async def _answers_a_card(self, update_id: int, message: Message, user_id: int) -> bool:
         """Deal with what is said to an open question; return whether it was."""
-        text = message.text or ""
-        conversation = inbound.conversation_of(message)
-        replied = message.reply_to_message
-        if replied is not None and self.people.may_decide(user_id):
-            approval = await self.store.approval_at(message.chat_id, replied.message_id)
-            if approval is not None and approval.status is Status.PENDING:
-                match inbound.bare_word(text):
-                    case "yes":
-                        await self._say(conversation, "only_button", update_id)
-                    case "no":
-                        await self._decide(approval, Status.DENIED, message, update_id)
-                    case _ if (command := inbound.written_command(message)) and (
-                        approval.tool == "run_in_terminal"
-                    ):
-                        await self.decisions.change(approval, command, message, update_id)
-                    case _:
-                        await self._decide(approval, Status.DENIED, message, update_id, reason=text)
-                return True
+        text = inbound.said_in(message)
+        conversation = self._place_of(message)
+        approval = await self._replied_to(message) if text and self.people.may_decide(user_id) else None
+        if approval is not None and approval.status is Status.PENDING:
+            match inbound.bare_word(text):
+                case "yes":
+                    await self._say(conversation, "only_button", update_id)
+                case "no":
+                    await self._decide(approval, Status.DENIED, message, update_id)
+                case _ if (command := inbound.written_command(message)) and (
+                    approval.tool == "run_in_terminal"
+                ):
+                    await self.decisions.change(approval, command, message, update_id)
+                case _:
+                    await self._decide(approval, Status.DENIED, message, update_id, reason=text)
+            return True
         word = inbound.bare_word(text)
         if word is None:
             return False
@@ -303,6 +309,20 @@ class TelegramFace:
             await self._decide(approval, verdict, message, update_id)
         return True
 
+    async def _replied_to(self, message: Message) -> Approval | None:
+        """Return the question whose card a message replies to."""
+        card = message.reply_to_message
+        if card is None:
+            return None
+        if approval := await self.store.approval_at(message.chat_id, card.message_id):
+            return approval
+        # A reply may be quicker than we store which message the card is, or we were killed in between.
+        approval_id = inbound.asked_in(card, self._bot.id)
+        approval = await self.store.approval(approval_id) if approval_id else None
+        if approval is not None:
+            await self.store.card_sent(approval.id, message.chat_id, card.message_id)
+        return approval
+
     async def _takes_code(self, update_id: int, message: Message, user_id: int) -> bool:
         """Deal with the code of a second step; also in a group where nobody named us."""
         digits = inbound.code_of(message, self._bot.username)
@@ -315,6 +335,8 @@ class TelegramFace:
     async def _turn(
         self, conversation: Conversation, message: UserMessage | None, updates: UpdateIds = None
     ) -> None:
+        conversation = self._agent.now_at(conversation)
+
         async def asked_in() -> int | None:
             return message.message_id if message else await self._asked_in(conversation)
 
@@ -344,8 +366,14 @@ class TelegramFace:
                     outcome = await self._agent.hear(conversation, message, update_id=updates, watch=watch)
             except Exception:
                 log.exception("a turn in %s failed", conversation)
-                await self._agent.stop(conversation, "failed_inside")
-                await self._say(conversation, "failed_here", updates)
+                try:
+                    await self._agent.stop(conversation, "failed_inside")
+                except Exception:
+                    log.exception("a turn in %s can't be closed", conversation)
+                # A turn goes on many times without an update of its own, and may fail each time.
+                told = {"text": say(self.language, "failed_here")}
+                key = f"failed:{secrets.token_hex(8)}"
+                await self.store.enqueue([Effect(key, conversation, "notice", told)], update_id=updates)
                 return
             marks.done = isinstance(outcome, Replied)
             shown.paused = isinstance(outcome, Paused)
@@ -358,9 +386,8 @@ class TelegramFace:
         return turn[0].message_id if turn and isinstance(turn[0], UserMessage) else None
 
     def _advance(self, conversation: Conversation) -> None:
-        self._lanes.put(
-            conversation, Job(lambda: self._turn(conversation, None, None), label="advance"), first=True
-        )
+        job = Job(lambda: self._turn(conversation, None, None), label="advance")
+        self._lanes.put(self._agent.now_at(conversation), job, first=True)
 
     async def interrupt(self, conversation: Conversation) -> tuple[bool, Sequence[str]]:
         """End what runs in a conversation, open questions included, and drop what waits there.
@@ -369,14 +396,19 @@ class TelegramFace:
             Whether there was anything to end, and the labels of the dropped messages.
         """
         written = self._streams.said(conversation)
+        gathered = self._hearing.take_away(conversation)
         stopped, dropped = await self._lanes.interrupt(conversation)
         for job in (stopped, *dropped):
             if job is not None and job.update_id is not None:
                 await self.store.finish_update(job.update_id)
+            self._asked_again = {again for again in self._asked_again if again[1] is not job}
+        for updates, _ in gathered:
+            await self.store.finish_update(updates)
         ended = await self._lanes.run_first(
             conversation, lambda: self._agent.stop(conversation, written=written)
         )
-        return stopped is not None or ended, [job.label for job in dropped if job.update_id is not None]
+        labels = [job.label for job in dropped if job.update_id is not None]
+        return stopped is not None or ended, [*labels, *(label for _, label in gathered)]
 
     async def cut(self, conversation: Conversation) -> bool:
         """End what runs in a conversation; what waits there comes next. Return whether anything ended."""
@@ -441,7 +473,7 @@ class TelegramFace:
         ended = await self.store.revoke(grant_id, at=self.now(), by=user.id, update_id=update_id)
         await self._answer(query, say(self.language, "toast_revoked" if ended else "toast_settled"))
         if isinstance(message, Message):
-            where, effect = inbound.conversation_of(message), f"grants:{update_id}"
+            where, effect = self._place_of(message), f"grants:{update_id}"
             await self.store.enqueue([await gate_commands.grants_effect(self, where, effect)])
 
     async def _press_command(self, update_id: int, query: CallbackQuery, kind: str, argument: str) -> None:
@@ -476,7 +508,7 @@ class TelegramFace:
         if not isinstance(message, Message) or not self.people.may_talk(user_id, message.chat.id):
             await self._toast(update_id, query, "toast_unknown")
             return
-        where = inbound.conversation_of(message)
+        where = self._place_of(message)
         turn = current_turn(await self.store.load(where))
         asked = turn[0] if turn and isinstance(turn[0], UserMessage) else None
         if asked and user_id != asked.sender_id and not self.people.may_decide(user_id):
@@ -490,7 +522,7 @@ class TelegramFace:
         if not isinstance(message, Message) or not self.people.may_talk(query.from_user.id, message.chat.id):
             await self._toast(update_id, query, "toast_unknown")
             return
-        where = inbound.conversation_of(message)
+        where = self._place_of(message)
         found = outputs.file_of(await self.store.load(where), call_id)
         if found is None or not Path(found[0]).is_file():
             await self._toast(update_id, query, "toast_not_kept", alert=True)
@@ -506,16 +538,19 @@ class TelegramFace:
         if approval is None or approval.status is not Status.EXPIRED:
             await self._toast(update_id, query, "toast_unknown")
             return
-        if approval_id in self._asked_again:
+        if any(asked == approval_id for asked, _ in self._asked_again):
             await self._toast(update_id, query, "toast_asking")
             return
-        self._asked_again.add(approval_id)
         text = say(self.language, "ask_again", command=approval.command)
         heard = UserMessage(text, query.from_user.id, query.from_user.full_name, None)
-        conversation = approval.conversation
-        self._lanes.put(
-            conversation, Job(lambda: self._turn(conversation, heard, update_id), update_id, text[:MAX_LABEL])
-        )
+        where = approval.conversation
+
+        async def ready() -> bool:  # a press is no word of whoever asked what is open there
+            return not await self.store.pending_approvals(self._agent.now_at(where))
+
+        job = Job(lambda: self._turn(where, heard, update_id), update_id, text[:MAX_LABEL], ready)
+        self._asked_again.add((approval_id, job))
+        self._lanes.put(where, job)
         await self._answer(query, say(self.language, "toast_asking"))
 
     async def expire(self) -> None:

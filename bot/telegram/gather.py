@@ -22,10 +22,15 @@ WAIT = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A message and the update it came in."""
+    """A message and the update it came in.
+
+    Attributes:
+        at: When it came, by our own clock: Telegram's may go otherwise.
+    """
 
     update_id: int
     message: Message
+    at: float
 
 
 @dataclass(slots=True)
@@ -56,24 +61,34 @@ class Gathering:
             pile is not None and pile.parts[-1].message.media_group_id == message.media_group_id
         )
 
-    async def take(self, update_id: int, message: Message) -> None:
+    async def take(self, received: Received) -> None:
         """Deliver a message, or hold it back for what may follow."""
+        message = received.message
         key = _key(message)
         pile = self._piles.get(key)
         if pile and not belongs(pile.parts[-1].message, message):
             await self._flush(key)
             pile = None
         if pile is None and not may_go_on(message):
-            await self._deliver([Received(update_id, message)])
+            await self._deliver([received])
             return
         pile = self._piles.setdefault(key, Pile())
-        pile.parts.append(Received(update_id, message))
+        pile.parts.append(received)
         if pile.timer:
             pile.timer.cancel()
         if may_go_on(message):
             pile.timer = asyncio.get_running_loop().call_later(self._wait, self._flush_later, key)
         else:
             await self._flush(key)
+
+    def take_away(self, conversation: Conversation) -> list[Sequence[Received]]:
+        """Return what is held back there, what belongs together at a time: it will not be delivered."""
+        keys = [key for key in self._piles if key[0] == conversation]
+        piles = [self._piles.pop(key) for key in keys]
+        for pile in piles:
+            if pile.timer:
+                pile.timer.cancel()
+        return [pile.parts for pile in piles]
 
     def _flush_later(self, key: tuple[Conversation, int]) -> None:
         task = asyncio.create_task(self._flush(key))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from telegram import Chat, Message, MessageEntity
 
 from bot.messages import Conversation
+from bot.telegram import cards
 from bot.texts import say
 
 MAX_QUOTE = 500
@@ -14,14 +15,16 @@ YES = frozenset(
     (
         "yes y ok okay sure yep yeah approve approved go "
         "ya iya oke setuju boleh lanjut gas "
-        "sim pode claro aprovo aprovar"
+        "sim pode claro aprovo aprovar "
+        "👍 👌 ✅ ✔"
     ).split()
 )
 NO = frozenset(
     (
         "no n nope deny denied don't dont stop cancel "
         "tidak nggak gak enggak jangan tolak batal "
-        "não nao negar negado cancela cancelar"
+        "não nao negar negado cancela cancelar "
+        "👎 ❌ ✖ ⛔ 🚫"
     ).split()
 )
 
@@ -126,6 +129,17 @@ def begins_topic(message: Message) -> bool:
     return bool(message.is_topic_message and replied and replied.forum_topic_created)
 
 
+def asked_in(message: Message, bot_id: int) -> str | None:
+    """Return the id of the question whose card a message of ours is, by its buttons; None without."""
+    if message.reply_markup is None or message.from_user is None or message.from_user.id != bot_id:
+        return None
+    for button in (button for row in message.reply_markup.inline_keyboard for button in row):
+        data = button.callback_data
+        if isinstance(data, str) and (press := cards.read_press(data)):
+            return press.approval_id
+    return None
+
+
 def code_of(message: Message, bot_name: str) -> str | None:
     """Return the four digits that are all a message says, apart from our name; None otherwise."""
     found = re.fullmatch(rf"(?:@{re.escape(bot_name)}\b)?\s*([0-9]{{4}})", (message.text or "").strip(), re.I)
@@ -147,4 +161,5 @@ def written_command(message: Message) -> str:
 def bare_word(text: str) -> str | None:
     """Return `yes` or `no` when that is all a message says, in any language the bot speaks."""
     word = text.strip(" \n\t.!,?").lower().replace("\u2019", "'")
+    word = re.sub("[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]", "", word)  # how an emoji is drawn, and its skin
     return "yes" if word in YES else "no" if word in NO else None

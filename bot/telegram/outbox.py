@@ -5,8 +5,13 @@ arrived. What the mark means when nothing more is known:
 
 - the request never left (connect error): it is sent again as often as needed;
 - Telegram had the whole request but its answer did not come in time: it counts as sent;
-- the connection broke, or the process died, in the middle: it is sent once more, and says that it may be a
+- the connection broke, or the process died, in the middle: it comes once more, and says that it may be a
   repeat.
+
+The process may die then too, any number of times. So a text comes the second time as an edit, which may
+repeat, of a message that stands in for it: that one has only the mark until its id is stored. What a death
+can leave behind is such a mark with nothing below it, never a third copy and never none. Files have no such
+way: they are sent again after each death. A card is repeated until it is there.
 """
 
 import asyncio
@@ -29,7 +34,7 @@ from telegram.error import BadRequest, ChatMigrated, Forbidden, NetworkError, Re
 
 from bot.errors import StoreError
 from bot.messages import Conversation
-from bot.store.base import Approval, Effect, Reverting, Status, Store, StoredEffect
+from bot.store.base import Approval, Reverting, Status, Store, StoredEffect
 from bot.telegram import cards, outputs
 from bot.telegram.fate import fate, is_formatting
 from bot.telegram.render import Rendered, as_document, plain, render
@@ -58,13 +63,24 @@ class Send(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One message of an effect; `rendered` and `buttons` are what an edit would need, None for a file."""
+    """One message of an effect.
+
+    Attributes:
+        final: The text an edit would give a message; None for a file and a card.
+        stand_in: Sends what is to be edited so; there when `final` is.
+        buttons: For the edit too.
+    """
 
     chat_id: int
     priority: Priority
     send: Send
-    rendered: Rendered | None = None
+    final: Rendered | None = None
+    stand_in: Send | None = None
     buttons: InlineKeyboardMarkup | None = None
+
+
+class Unsure(Exception):
+    """The connection broke while something was being sent: it may have arrived."""
 
 
 async def nothing_to_settle(conversation: Conversation) -> None:
@@ -200,7 +216,7 @@ class Outbox:
                     only=effect.payload.get("card"),
                     more=effect.payload.get("more") is True,
                 )
-            await self._store.part_sent(stored.id, 0, last=True)
+            await self._store.finish_effect(stored.id)
             return
         if effect.kind == "card":
             approval = await self._store.approval(str(effect.payload["approval_id"]))
@@ -213,16 +229,13 @@ class Outbox:
         if len(stored.sent) >= len(parts):
             await self._store.give_up(stored.id, "nothing to see")
             return
-        unsure, resent = stored.unsure, stored.resent
+        # That a repeat was not sent says nothing of the sending before it.
+        again = stored.unsure or stored.resent
         for index in range(len(stored.sent), len(parts)):
             last = index == len(parts) - 1
-            message_id = None
-            if index == 0 and effect.payload.get("preview"):
-                message_id, maybe_shown = await self._finish_preview(effect, parts[0])
-                unsure = unsure or maybe_shown
-            if message_id is None:
-                message_id = await self._send(stored, parts[index], unsure=unsure, resent=resent)
-            unsure = resent = False
+            shown = index == 0 and bool(effect.payload.get("preview"))
+            message_id = await self._bring(stored, parts[index], shown=shown, again=again)
+            again = False
             writes = [self._store.part_sent(stored.id, message_id, last=last)]
             if last and effect.kind == "card" and message_id:
                 approval_id = str(effect.payload["approval_id"])
@@ -231,45 +244,61 @@ class Outbox:
         if effect.kind == "card":
             await self._catch_up(str(effect.payload["approval_id"]))
 
-    async def _finish_preview(self, effect: Effect, part: Part) -> tuple[int | None, bool]:
-        """Make the message in which an answer was shown while it was written its first message.
+    async def _bring(self, stored: StoredEffect, part: Part, *, shown: bool, again: bool) -> int | None:
+        """Have a part be in the chat: once, or twice with the mark when it may have been there already.
 
-        An edit may repeat, so a kill in the middle leaves nothing twice.
+        Args:
+            shown: Some of it may have been shown while it was written: that message becomes this one.
+            again: It may have arrived before.
 
         Returns:
-            The message's id, None when the part must be sent; and whether some of it may be in the chat.
+            The message's id; None when Telegram took it and did not say.
         """
-        where = effect.conversation
-        await self._settle(where)
-        preview = await self._store.preview_of(effect.key)
-        if preview is None:
-            return None, False
-        if preview.message_id is None or part.rendered is None:
-            return None, preview.message_id is None
-        if not await self._rewrite(where.chat_id, preview.message_id, part.rendered, part.buttons):
-            await self._store.end_preview(preview.id)
-            return None, False
-        return preview.message_id, False
+        if shown:
+            await self._settle(stored.effect.conversation)
+        if part.final is None or part.stand_in is None:
+            return await self._send(stored, part, part.send, again=again)
+        preview = await self._store.preview_of(stored.effect.key) if shown or again else None
+        there = preview.message_id if preview else None
+        if preview and there is None:
+            again = True  # some of it may be there
+        if there and await self._rewrite(part, there, again=again):
+            return there
+        if not again:
+            try:
+                return await self._send(stored, part, part.send, again=False)
+            except Unsure:
+                again = True
+        message_id = await self._send(stored, part, part.stand_in, again=True, until_known=True)
+        if message_id:
+            await self._store.stand_in(stored.id, message_id)
+            if await self._rewrite(part, message_id, again=True):
+                return message_id
+        return await self._send(stored, part, part.send, again=True, until_known=True)
 
-    async def _rewrite(
-        self, chat_id: int, message_id: int, rendered: Rendered, buttons: InlineKeyboardMarkup | None
-    ) -> bool:
-        """Give a message its last text; return whether it is there to be given one."""
+    async def _rewrite(self, part: Part, message_id: int, *, again: bool) -> bool:
+        """Give a message its last text, and try until Telegram has an opinion: an edit may repeat.
+
+        Returns:
+            Whether it is there to be given one.
+        """
+        assert part.final is not None
+        text = self._marked(part.final) if again else part.final
         tries, bare = 0, False
         while True:
 
             async def edit(bare: bool = bare) -> object:
                 return await self._bot.edit_message_text(
-                    rendered.text,
-                    chat_id=chat_id,
+                    text.text,
+                    chat_id=part.chat_id,
                     message_id=message_id,
-                    entities=() if bare else rendered.entities,
-                    reply_markup=buttons,
+                    entities=() if bare else text.entities,
+                    reply_markup=part.buttons,
                     link_preview_options=NO_PREVIEW,
                 )
 
             try:
-                await self._gate.run(chat_id, Priority.ANSWER, edit)
+                await self._gate.run(part.chat_id, part.priority, edit)
             except BadRequest as exc:
                 if "not modified" in str(exc):
                     return True
@@ -287,15 +316,24 @@ class Outbox:
             else:
                 return True
 
-    async def _send(self, stored: StoredEffect, part: Part, *, unsure: bool, resent: bool) -> int:
-        """Send one part; return its message id, 0 when only its arrival is known."""
-        again, bare = unsure, False
+    async def _send(
+        self, stored: StoredEffect, part: Part, send: Send, *, again: bool, until_known: bool = False
+    ) -> int | None:
+        """Send one message of a part.
+
+        Args:
+            again: The part may have arrived before.
+            until_known: It may be sent any number of times.
+
+        Returns:
+            The message's id; None when Telegram took it and did not say.
+
+        Raises:
+            Unsure: It may or may not have arrived; not for what may be sent any number of times.
+        """
         # A second copy of a card does no harm, a missing one holds up a turn for ever.
-        once_more = stored.effect.kind == "card"
-        if unsure and resent and not once_more:
-            log.error("effect %s may not have arrived; it was sent twice already", stored.id)
-            return 0
-        tries = 0
+        repeats = until_known or stored.effect.kind == "card"
+        tries, bare, broken = 0, False, False
         while True:
 
             async def call(again: bool = again, bare: bool = bare) -> Message:
@@ -303,10 +341,9 @@ class Outbox:
                 # fewer repeats after a kill.
                 await self._store.sending(stored.id, resend=again)
                 try:
-                    return await part.send(again=again, bare=bare)
+                    return await send(again=again, bare=bare)
                 except RetryAfter:
-                    if not again:
-                        await self._store.not_sent(stored.id)  # refused, so surely not there
+                    await self._store.not_sent(stored.id)  # refused, so surely not there
                     raise
 
             try:
@@ -327,17 +364,18 @@ class Outbox:
                         log.warning("telegram can't be reached, next try in %g s: %s", pause, exc)
                         await asyncio.sleep(pause)
                         tries += 1
-                    case "sent":
+                    case "sent" if send is not part.stand_in:
                         log.warning("telegram took a message but did not answer in time; not sent again")
-                        return 0
-                    case _ if again and not once_more:
-                        log.error("effect %s may not have arrived; it was sent twice already", stored.id)
-                        return 0
+                        return None
+                    case _ if broken and not repeats:
+                        raise Unsure("it was sent twice and may not have arrived") from exc
                     case _:
                         log.warning("the connection broke while sending; sending once more: %s", exc)
                         await asyncio.sleep(RESEND_PAUSE * 2 ** min(tries, 6))
                         tries += 1
-                        again = True
+                        if part.stand_in is not None and not until_known:
+                            raise Unsure from exc
+                        again = broken = True
             else:
                 return message.message_id
 
@@ -496,18 +534,27 @@ class Outbox:
         async def send(*, again: bool, bare: bool) -> Message:
             piece = Rendered(rendered.text, ()) if bare else rendered
             if again:
-                piece = marked(piece, say(self._language, "maybe_repeat"))
+                piece = self._marked(piece)
+            return await post(piece, buttons)
+
+        async def stand_in(*, again: bool, bare: bool) -> Message:
+            return await post(Rendered(say(self._language, "maybe_repeat"), ()), None)
+
+        async def post(piece: Rendered, markup: InlineKeyboardMarkup | None) -> Message:
             return await self._bot.send_message(
                 where.chat_id,
                 piece.text,
                 entities=piece.entities,
                 message_thread_id=where.thread_id,
                 reply_parameters=reply(where, reply_to),
-                reply_markup=buttons,
+                reply_markup=markup,
                 link_preview_options=NO_PREVIEW,
             )
 
-        return Part(where.chat_id, priority, send, rendered, buttons)
+        return Part(where.chat_id, priority, send, rendered, stand_in, buttons)
+
+    def _marked(self, rendered: Rendered) -> Rendered:
+        return marked(rendered, say(self._language, "maybe_repeat"))
 
     def _file(
         self,

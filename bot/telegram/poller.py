@@ -38,6 +38,9 @@ ALLOWED_UPDATES = (
 )
 LIMIT = 100
 REFUSALS = 3
+"""So often the token may be refused at the start, since a proxy in between may say so too."""
+LATER_REFUSALS = 20
+"""And so often, over some eight minutes, once it was known: then it is rather the proxy than the token."""
 PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 
@@ -87,8 +90,8 @@ class Poller:
         """Poll until cancelled.
 
         Raises:
-            InvalidToken: Telegram does not know the token; said `REFUSALS` times in a row, since a proxy in
-                between may say so too.
+            InvalidToken: Telegram does not know the token; said so `REFUSALS` times in a row, or
+                `LATER_REFUSALS` times after a poll that worked.
         """
         failures = refusals = 0
         self._last_end = self._elapsed()
@@ -98,7 +101,7 @@ class Poller:
             except Exception as exc:
                 self._last_end = self._elapsed()
                 refusals = refusals + 1 if isinstance(exc, InvalidToken | EndPointNotFound) else 0
-                if refusals == REFUSALS:
+                if refusals == (REFUSALS if self.last_poll is None else LATER_REFUSALS):
                     raise InvalidToken from exc
                 pause = self._explain(exc, failures)
                 failures += 1
@@ -149,14 +152,21 @@ class Poller:
         self._offset = max(update.update_id for update in stored) + 1
         for update in stored:
             if update.update_id in new:
-                await self._handle(update)
+                try:
+                    await self._handle(update)
+                except Exception:
+                    # It is stored, so it is handed out at the next start; the others must not wait for that.
+                    log.exception("update %s could not be handed on", update.update_id)
 
     def _explain(self, exc: Exception, failures: int) -> float:
         """Log what is wrong in words that say what to do; return the pause before the next try."""
         pause = PAUSES[min(failures, len(PAUSES) - 1)]
         match exc:
             case InvalidToken() | EndPointNotFound():
-                trouble = "telegram does not know the token, or something in between does not know telegram"
+                trouble = (
+                    "telegram does not know the token (TELEGRAM_BOT_TOKEN), or something between here and "
+                    "TELEGRAM_API_URL does not know telegram"
+                )
             case Conflict():
                 trouble = (
                     "another program polls with the same token, or a webhook is set: stop it, or revoke the "

@@ -4,16 +4,19 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from bot import __version__, clock
 from bot.agent.lanes import Lanes
+from bot.llm.fallback import Link
 from bot.store.base import Store
 from bot.telegram.poller import Poller
 from bot.telegram.send_gate import SendGate
 from bot.telegram.units import failed_units
+from bot.texts import say
 
 
 @dataclass(slots=True)
@@ -21,6 +24,7 @@ class Status:
     """Where `/status` reads.
 
     Attributes:
+        links: How each model of the chain stands, in its order; empty when `model` is the only one.
         failed_units: Names the server's failed services; None where nobody can say.
         last_backup: When the newest backup was made; None when there is none.
         notes: Further lines that matter (a damaged database put aside, …), asked each time.
@@ -37,6 +41,8 @@ class Status:
     notes: Callable[[], list[str]]
     failed_units: Callable[[], Awaitable[list[str] | None]] = failed_units
     last_backup: Callable[[], float | None] = lambda: None
+    links: Callable[[], Sequence[Link]] = lambda: ()
+    language: str = "en"
 
     async def text(self) -> str:
         now = self.now()
@@ -51,7 +57,7 @@ class Status:
             f"Disk: {disk(self.work_dir)}",
             "",
             f"Kai {__version__}, up {duration(now - self.started_at)}, {size(resident())} resident",
-            f"Model: {self.model}",
+            *self._models(),
             f"Last poll: {age}" + (f" ({self.poller.trouble})" if self.poller.trouble else ""),
             f"Waiting: {await self.store.inbox_size()} in the inbox, {self.lanes.waiting()} in lanes, "
             f"{await self.store.outbox_size()} in the outbox, {self.gate.held()} chats held back",
@@ -66,6 +72,21 @@ class Status:
         elif failed is not None:
             lines.insert(4, "Failed units: none")
         return "\n".join(lines + self.notes())
+
+    def _models(self) -> list[str]:
+        links = self.links()
+        if not links:
+            return [f"Model: {self.model}"]
+        return [say(self.language, "chain"), *(self._link(link) for link in links)]
+
+    def _link(self, link: Link) -> str:
+        """Return one model's line. One that rests is said to rest, even where it was the last to answer."""
+        if rest := link.rest:
+            until = time_of_day(rest.until)
+            return say(self.language, "chain_rests", model=link.name, time=until, why=rest.why)
+        if link.answered is not None:
+            return say(self.language, "chain_answered", model=link.name, time=time_of_day(link.answered))
+        return say(self.language, "chain_ready", model=link.name)
 
 
 def size(count: float) -> str:
@@ -87,6 +108,11 @@ def duration(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def time_of_day(at: float) -> str:
+    """Return hours and minutes in the server's own time zone."""
+    return datetime.fromtimestamp(at).astimezone().strftime("%H:%M")
 
 
 def uptime() -> float:

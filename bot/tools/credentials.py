@@ -114,6 +114,9 @@ class Credentials:
 
 def spellings(value: str) -> list[str]:
     """Return the ways a secret may be written that the redactor does not find by itself."""
+    if value.startswith("["):
+        bare = "".join(value.split())  # a key of Solana's tools, as numbers
+        return [value, bare, bare.replace(",", ", ")]
     bare = value.removeprefix("0x").removeprefix("0X")
     if len(bare) >= 32 and all(digit in "0123456789abcdefABCDEF" for digit in bare):
         return [value, bare.lower(), bare.upper()]

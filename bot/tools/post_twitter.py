@@ -7,6 +7,7 @@ import asyncio
 import hashlib
 import json
 import logging
+import os
 import stat
 import sys
 from collections.abc import Iterator, Mapping
@@ -45,6 +46,8 @@ IMAGE_STARTS = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"
 WINDOW, POSTS_A_WINDOW = 900.0, 100
 """Seconds, and posts a user may make in them: https://docs.x.com/x-api/fundamentals/rate-limits"""
 DAY = 86_400.0
+
+MAY_BE_OUT = "the same text may be out already: its outcome was unknown. Look at the profile first"
 
 PRICES_OF = "2026-11"
 PRICE, PRICE_WITH_LINK = "0.015", "0.20"
@@ -161,12 +164,12 @@ class Poster:
         weighed = await self._weigh(text)
         image = await self._image(str(path), cwd) if path else None
         account = await self._account()
-        warnings = await self._earlier(text)
+        doubt = await self._may_be_out(account, text)
         left = await self._posts_left()
         if left < 1:
             raise ToolError("RateLimited", f"no posts are left in these {WINDOW / 60:g} minutes")
         planned = await self._store.plan_post(
-            Post(call.id, conversation, account, text, fingerprint(account, text, image), self._now())
+            Post(call.id, conversation, account, text, fingerprint(account, text, image, doubt), self._now())
         )
         if planned.state is not PostState.PLANNED:
             raise ToolError("Duplicate", f"this call's post was sent already: {planned.state.value}")
@@ -179,6 +182,7 @@ class Poster:
         ]
         if image:
             lines.insert(2, CardLine("Image", f"{image.path.name}, {image.kind}, {len(image.data)} bytes"))
+        warnings = [MAY_BE_OUT] if doubt else []
         if weighed.links:
             warnings.append("it holds a link, which makes it dearer")
         return CardDetails(
@@ -209,7 +213,8 @@ class Poster:
             await self._weigh(text)
             image = await self._image(image_path, cwd) if image_path else None
             account = await self._account()
-            if fingerprint(account, text, image) != planned.fingerprint:
+            doubt = await self._may_be_out(account, text)
+            if fingerprint(account, text, image, doubt) != planned.fingerprint:
                 raise ToolError(
                     "not_executed", "what was approved is not what would be posted now; nothing was posted"
                 )
@@ -344,16 +349,14 @@ class Poster:
     async def _image(self, path: str, cwd: Path) -> Image:
         return await asyncio.to_thread(read_image, path, cwd, self._work_dir)
 
-    async def _earlier(self, text: str) -> list[str]:
-        for earlier in await self._store.posts_since(self._now() - DAY):
-            if earlier.text != text:
-                continue
+    async def _may_be_out(self, account: str, text: str) -> bool:
+        """Whether nobody knows if this text is out already; raises `Duplicate` when it surely is."""
+        posts = await self._store.posts_since(self._now() - DAY)
+        same = [earlier for earlier in posts if (earlier.account, earlier.text) == (account, text)]
+        for earlier in same:
             if earlier.state is PostState.POSTED:
-                raise ToolError(
-                    "Duplicate", f"this text is out already: {address(earlier.account, earlier.post_id)}"
-                )
-            return ["the same text may be out already: its outcome was unknown. Look at the profile first"]
-        return []
+                raise ToolError("Duplicate", f"this text is out already: {address(account, earlier.post_id)}")
+        return bool(same)
 
     async def _posts_left(self) -> int:
         now = self._now()
@@ -383,21 +386,30 @@ def read_image(path: str, cwd: Path, work_dir: Path) -> Image:
     file = (cwd / Path(path)).resolve(strict=True)
     if not file.is_relative_to(work_dir.resolve()):
         raise ToolError("EACCES", f"{path!r} is outside the work folder")
-    status = file.stat()
-    if not stat.S_ISREG(status.st_mode):
-        raise ToolError("EINVAL", f"{path!r} is no regular file")
-    if status.st_size > LARGEST_IMAGE:
-        raise ToolError("EINVAL", f"{path!r} has {status.st_size} bytes; X takes {LARGEST_IMAGE}")
-    data = file.read_bytes()
+    # A command may put a link or a pipe in its place meanwhile, or in that of a folder above it.
+    number = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(number)
+        if not stat.S_ISREG(status.st_mode):
+            raise ToolError("EINVAL", f"{path!r} is no regular file")
+        if os.readlink(f"/proc/self/fd/{number}") != str(file):
+            raise ToolError("EINVAL", f"{path!r} changed while it was opened")
+        with open(number, "rb", closefd=False) as opened:
+            data = opened.read(LARGEST_IMAGE + 1)
+    finally:
+        os.close(number)
+    if len(data) > LARGEST_IMAGE:
+        size = max(status.st_size, len(data))
+        raise ToolError("EINVAL", f"{path!r} has {size} bytes; X takes {LARGEST_IMAGE}")
     for start, kind in IMAGE_STARTS.items():
         if data.startswith(start):
             return Image(file, data, kind)
     raise ToolError("EINVAL", f"{path!r} is no PNG, JPEG or GIF")
 
 
-def fingerprint(account: str, text: str, image: Image | None) -> str:
+def fingerprint(account: str, text: str, image: Image | None, doubt: bool) -> str:
     picture = hashlib.sha256(image.data).hexdigest() if image else ""
-    return hashlib.sha256(json.dumps([account, text, picture]).encode()).hexdigest()[:32]
+    return hashlib.sha256(json.dumps([account, text, picture, doubt]).encode()).hexdigest()[:32]
 
 
 def said_before(post: Post) -> str:

@@ -63,11 +63,13 @@ def run_in_terminal(commands: Commands) -> Tool:
             )
             return ToolOutcome(text, is_error=True, code="ENOENT", cwd=context.work_dir)
         limit = timeout or context.timeout
+        file = context.output_dir / f"{context.call_id}.txt"
+        file.unlink(missing_ok=True)  # of a read that a kill cut short, and that is done again
         finished = await commands.run(
             command,
             cwd=context.cwd,
             timeout=limit,
-            file=context.output_dir / f"{context.call_id}.txt",
+            file=file,
             on_line=context.progress,
             confined=not context.approved,
         )

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from bot.agent import Agent, Event, Limits, Outcome, Paused
+from bot.agent.loop import News, no_news
 from bot.agent.prompt import Soul
 from bot.agent.steps import Calls
 from bot.clock import SettableClock
@@ -78,7 +79,7 @@ class House:
     Attributes:
         events: What was watched, oldest first.
         limits: Of the agent.
-        previews, tool_timeout: Of its tools, from the next restart on.
+        previews, tool_timeout: Of its tools, from the next restart on; `news` of the agent likewise.
     """
 
     folder: Path
@@ -96,6 +97,7 @@ class House:
     redactor: Redactor = field(default_factory=lambda: Redactor([SECRET]))
     previews: dict[str, Preview] = field(default_factory=dict)
     tool_timeout: float = 10.0
+    news: News = no_news
     _llm: LLMClient = field(init=False)
     _calls: Calls = field(init=False)
     _open: AsyncExitStack = field(default_factory=AsyncExitStack)
@@ -162,6 +164,7 @@ class House:
             limits=limits,
             user="kai",
             work_dir=self.work,
+            news=self.news,
             language=self.language,
             now=self.clock,
         )

@@ -386,3 +386,75 @@ async def test_what_runs_and_what_waits_can_be_asked(lanes: Lanes, work: Work) -
     assert lanes.waits(HERE, waiting)
     assert not lanes.waits(HERE, running)
     assert not lanes.waits(ELSEWHERE, waiting)
+
+
+async def test_what_is_run_first_and_cut_short_keeps_nobody_waiting(lanes: Lanes, work: Work) -> None:
+    waiting = asyncio.create_task(lanes.run_first(HERE, work.blocked("a")))
+    await asyncio.sleep(0.01)
+
+    await lanes.cut(HERE)
+
+    with pytest.raises(RuntimeError, match="cut short"):
+        await asyncio.wait_for(waiting, 1)
+
+
+async def test_group_migrate_what_runs_and_waits_goes_on_under_the_new_id(lanes: Lanes, work: Work) -> None:
+    running = Job(work.blocked("a"))
+    lanes.put(TOPIC, running)
+    lanes.put(TOPIC, Job(work.quick("b")))
+    await asyncio.sleep(0.01)
+
+    lanes.move_chat(7, -100)
+    there = Conversation(-100, 3)
+    lanes.put(there, Job(work.quick("c")))
+
+    assert lanes.running(there) is running
+    assert lanes.running(TOPIC) is None
+    work.gates["a"].set()
+    await idle(lanes, there)
+    assert work.done == ["a begins", "a ends", "b", "c"]
+
+
+async def test_group_migrate_another_chat_stays_where_it_is(lanes: Lanes, work: Work) -> None:
+    running = Job(work.blocked("a"))
+    lanes.put(ELSEWHERE, running)
+    await asyncio.sleep(0.01)
+
+    lanes.move_chat(7, -100)
+
+    assert lanes.running(ELSEWHERE) is running
+
+
+async def test_group_migrate_where_the_new_chat_was_quicker_one_job_runs_at_a_time(
+    lanes: Lanes, work: Work
+) -> None:
+    lanes.put(HERE, Job(work.blocked("old")))
+    lanes.put(HERE, Job(work.quick("old waits")))
+    lanes.put(ELSEWHERE, Job(work.blocked("new")))
+    lanes.put(ELSEWHERE, Job(work.quick("new waits")))
+    await asyncio.sleep(0.01)
+
+    lanes.move_chat(7, 8)
+    work.gates["new"].set()
+    await asyncio.sleep(0.01)
+    while_the_old_runs = list(work.done)
+    work.gates["old"].set()
+    await idle(lanes, ELSEWHERE)
+
+    assert while_the_old_runs == ["old begins", "new begins", "new ends"]
+    assert work.done[3:] == ["old ends", "old waits", "new waits"]
+
+
+async def test_group_migrate_what_is_cut_in_the_new_chat_is_cut_where_it_ran(
+    lanes: Lanes, work: Work
+) -> None:
+    lanes.put(HERE, Job(work.blocked("old")))
+    lanes.put(ELSEWHERE, Job(work.blocked("new")))
+    await asyncio.sleep(0.01)
+    lanes.move_chat(7, 8)
+    work.gates["new"].set()
+    await asyncio.sleep(0.01)
+
+    await lanes.cut(ELSEWHERE)
+
+    assert work.done == ["old begins", "new begins", "new ends", "old ends"]

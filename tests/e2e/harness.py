@@ -140,7 +140,6 @@ async def town(
             "ANTHROPIC_BASE_URL": models,
             "ANTHROPIC_API_KEY": "test-key",
             "LOG_LEVEL": "INFO",
-            "STREAM": "on",
             **WIRES[wire],
             **settings,
         }

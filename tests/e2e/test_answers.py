@@ -7,13 +7,14 @@ from pathlib import Path
 
 from bot.demo import Emulator
 from bot.demo.chats import Chat
-from bot.demo.faults import close
+from bot.demo.faults import close, hang
 from bot.demo.model_server import ModelRequest, Reply
 from tests.e2e.harness import Town, puppet, shell, town
 
 WORDS = " ".join(f"word{number}" for number in range(60))
 ANSWER = f"**Begin** {WORDS} and `code` end."
 PLAIN = ANSWER.replace("*", "").replace("`", "")
+MARK = "↻ (may be a repeat: the connection broke while this was being sent)"
 
 
 def slowly(request: ModelRequest) -> Reply:
@@ -187,12 +188,79 @@ async def test_killed_while_the_answer_takes_the_place_of_what_was_shown_it_is_t
         assert shown.text == PLAIN
 
 
+def read_by_telegram(here: Town) -> list[str]:
+    return [call["text"] for call in here.emulator.calls("sendMessage") if call["text"]]
+
+
 def outbox_empty(here: Town) -> bool:
     import sqlite3
     from contextlib import closing
 
     with closing(sqlite3.connect(here.database)) as db:
         return not db.execute("SELECT 1 FROM outbox WHERE done_at IS NULL").fetchall()
+
+
+async def test_killed_twice_while_the_answer_of_a_draft_is_on_its_way_it_comes_once_and_says_so(
+    tmp_path: Path,
+) -> None:
+    async with town(tmp_path, steadily) as here:
+        here.emulator.fail("sendMessage", hang(runs=False), times=2)
+        here.alice.send("tell me")
+        for tries in (1, 2):
+            await until(lambda tries=tries: len(read_by_telegram(here)) == tries, within=20)
+            await here.restart()
+        final = await here.alice.chat.expect("end.", within=20)
+        await until(lambda: outbox_empty(here))
+        await here.stop()
+
+        assert said_by_bot(here.alice.chat) == [f"{MARK}\n{PLAIN}"]
+        assert (final.covered("bold"), final.covered("code")) == (["Begin"], ["code"])
+        assert here.violations() == []
+
+
+async def test_killed_again_and_again_while_the_answer_of_a_draft_arrives_there_is_no_third_copy(
+    tmp_path: Path,
+) -> None:
+    async with town(tmp_path, steadily) as here:
+        here.emulator.fail("sendMessage", hang(runs=True), times=3)
+        here.alice.send("tell me")
+        for arrived in (1, 2, 3):
+            await until(lambda arrived=arrived: len(said_by_bot(here.alice.chat)) == arrived, within=20)
+            await here.restart()
+        await here.alice.chat.until(lambda screen: screen.text.count("end.") == 2, within=20)
+        await until(lambda: outbox_empty(here))
+        await here.stop()
+
+        assert said_by_bot(here.alice.chat) == [PLAIN, MARK, MARK, f"{MARK}\n{PLAIN}"]
+        assert here.violations() == []
+
+
+async def test_the_answer_of_a_draft_waits_out_a_429_and_comes_once_and_formatted(tmp_path: Path) -> None:
+    async with town(tmp_path, steadily) as here:
+        here.emulator.fail("sendMessage", 429, retry_after=2)
+        here.alice.send("tell me")
+        final = await here.alice.chat.expect("end.", within=20)
+        await until(lambda: outbox_empty(here))
+
+        assert said_by_bot(here.alice.chat) == [PLAIN]
+        assert (final.covered("bold"), final.covered("code")) == (["Begin"], ["code"])
+        assert [call.status for call in here.emulator.calls("sendMessage")] == [429, 200]
+        assert here.alice.screen().draft is None
+
+
+async def test_the_answer_of_a_draft_whose_connection_is_cut_is_there_at_most_twice_and_says_so(
+    tmp_path: Path,
+) -> None:
+    async with town(tmp_path, steadily) as here:
+        here.emulator.fail("sendMessage", close(runs=True))
+        here.emulator.fail("editMessageText", close(runs=True), times=2)
+        here.alice.send("tell me")
+        await here.alice.chat.until(lambda screen: screen.text.count("end.") == 2, within=20)
+        await until(lambda: outbox_empty(here))
+
+        assert said_by_bot(here.alice.chat) == [PLAIN, f"{MARK}\n{PLAIN}"]
+        copies = [message for message in here.alice.chat.messages if message.sender.is_bot]
+        assert [message.covered("code") for message in copies] == [["code"], ["code"]]
 
 
 async def test_a_next_question_is_not_answered_in_an_older_message(tmp_path: Path) -> None:

@@ -362,3 +362,124 @@ async def until(look, within: float = 10.0) -> None:  # type: ignore[no-untyped-
     async with asyncio.timeout(within):
         while not look():  # noqa: ASYNC110
             await asyncio.sleep(0.02)
+
+
+# ── what was read is what runs ─────────────────────────────────────────────────────────────────────────
+
+DEPLOY = "run bash ./deploy.sh; rm -rf ./old"
+
+
+def write_script(here: Town, word: str) -> None:
+    (here.work / "deploy.sh").write_text(f"#!/bin/sh\necho {word} >> ./ran\n")
+
+
+async def not_run(here: Town, card: Message) -> None:
+    """Press Approve, and see that nothing ran, on the card and by what the model is told."""
+    await here.alice.press("Approve", card).answered()
+    await here.alice.chat.expect("It came to an error.")
+    await here.alice.chat.until(lambda _: "→ not run: " in card.text)
+    assert "Approved by Alice" in card.text
+    assert card.text.partition("→ not run: ")[2].splitlines()[0].endswith(": deploy.sh")
+    assert "what would run now is not what was approved" in last_results(here)
+    assert "What it runs: deploy.sh" in last_results(here)
+    assert ran(here) == []
+
+
+async def approved(here: Town, word: str) -> None:
+    """Ask again, read the script as it is now on a new card, approve that, and see it run once."""
+    here.alice.send(f"{DEPLOY} # again")
+    card = await here.alice.chat.expect("rm -rf ./old # again")
+    assert f"echo {word} >> ./ran" in card.text
+    await here.alice.press("Approve", card).answered()
+    await here.alice.chat.expect("It came to a result.")
+    assert ran(here) == [word]
+
+
+async def test_a_card_shows_how_the_script_begins_that_it_asks_about(tmp_path: Path) -> None:
+    async with town(tmp_path, puppet) as here:
+        write_script(here, "one")
+
+        here.alice.send(DEPLOY)
+        card = await here.alice.chat.expect("May I run this?")
+
+        assert reads("bash ./deploy.sh; rm -rf ./old", "deploy.sh:\n#!/bin/sh\necho one >> ./ran").search(
+            card.text
+        )
+        assert [e["type"] for e in card.content["entities"] if e["type"] == "pre"] == ["pre", "pre"]
+
+
+async def test_a_script_that_changed_since_does_not_run_and_can_be_asked_about_again(tmp_path: Path) -> None:
+    async with town(tmp_path, puppet) as here:
+        write_script(here, "one")
+        here.alice.send(DEPLOY)
+        card = await here.alice.chat.expect("May I run this?")
+        write_script(here, "two")
+
+        await not_run(here, card)
+
+        await approved(here, "two")
+        await here.stop()
+        assert here.violations() == []
+
+
+async def test_a_script_that_changed_while_the_bot_was_down_does_not_run(tmp_path: Path) -> None:
+    async with town(tmp_path, puppet) as here:
+        write_script(here, "one")
+        here.alice.send(DEPLOY)
+        card = await here.alice.chat.expect("May I run this?")
+        await here.kill()
+        write_script(here, "two")
+        await here.start()
+
+        await not_run(here, card)
+
+
+async def test_a_script_that_was_not_there_when_asked_about_does_not_run(tmp_path: Path) -> None:
+    async with town(tmp_path, puppet) as here:
+        here.alice.send(DEPLOY)
+        card = await here.alice.chat.expect("May I run this?")
+        write_script(here, "one")
+
+        await not_run(here, card)
+
+        await approved(here, "one")
+
+
+async def test_a_script_that_is_gone_does_not_run_and_says_so(tmp_path: Path) -> None:
+    async with town(tmp_path, puppet) as here:
+        write_script(here, "one")
+        here.alice.send(DEPLOY)
+        card = await here.alice.chat.expect("May I run this?")
+        (here.work / "deploy.sh").unlink()
+
+        await not_run(here, card)
+
+
+async def test_an_approved_call_of_the_same_step_that_changes_the_script_stops_the_next(
+    tmp_path: Path,
+) -> None:
+    async with town(tmp_path, puppet) as here:
+        write_script(here, "one")
+        change = "rm -rf ./x; echo 'echo evil >> ./ran' > deploy.sh"
+
+        here.alice.send(f"run {change} || then || bash ./deploy.sh; rm -rf ./old")
+        await here.alice.chat.until(lambda screen: screen.text.count("May I run this?") == 2)
+        first, second = (m for m in here.alice.chat.messages if "May I run this?" in m.text)
+        await here.alice.press("Approve", second).answered()
+        await here.alice.press("Approve", first).answered()
+        await here.alice.chat.expect("It came to a result and an error.")
+
+        assert ran(here) == []
+
+
+async def test_an_unchanged_script_runs_after_a_restart(tmp_path: Path) -> None:
+    async with town(tmp_path, puppet) as here:
+        write_script(here, "one")
+        here.alice.send(DEPLOY)
+        card = await here.alice.chat.expect("May I run this?")
+        await here.restart()
+
+        await here.alice.press("Approve", card).answered()
+        await here.alice.chat.expect("It came to a result.")
+
+        assert ran(here) == ["one"]

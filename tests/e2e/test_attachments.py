@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -15,6 +16,7 @@ from bot.demo import Emulator, serve
 from bot.demo.messages import Message
 from bot.demo.model_server import Reply
 from tests.e2e.harness import Town, puppet, town
+from tests.llm.samples import environ_for
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 
@@ -51,6 +53,72 @@ async def test_a_picture_is_kept_with_its_message_for_a_model_that_sees(tmp_path
 
         assert inbox(here) == {"photo.jpg": PNG}
         assert stored_images(here) == [[str(path) for path in (here.work / "inbox").rglob("*photo.jpg")]]
+
+
+@pytest.mark.parametrize("wire", ["openai", "anthropic", "text"])
+async def test_a_photo_with_a_caption_reaches_a_model_that_sees_with_exactly_its_bytes(
+    tmp_path: Path, wire: str
+) -> None:
+    async with town(tmp_path, puppet, wire=wire) as here:
+        here.alice.send_photo(PNG, caption="what is it?")
+        await here.alice.chat.expect("You said", within=15)
+        here.alice.send("and now?")
+        await here.alice.chat.expect("and now?", within=15)
+        await here.stop()
+
+        first, second = here.model.requests
+        assert first.messages[-1].images == (PNG,)
+        assert first.last_user_text.startswith("what is it?\n[photo from the person, saved as ")
+        assert second.messages[: len(first.messages)] == first.messages
+        assert here.model.refusals == []
+        assert here.violations() == []
+
+
+async def test_an_album_reaches_a_model_that_sees_in_its_order(tmp_path: Path) -> None:
+    jpeg = b"\xff\xd8\xff\xe0" + bytes(400)
+    async with town(tmp_path, puppet, wire="anthropic") as here:
+        here.alice.send_album([("a.jpg", PNG), ("b.jpg", jpeg)], caption="compare these")
+        await here.alice.chat.expect("You said", within=15)
+
+        assert here.model.requests[-1].messages[-1].images == (PNG, jpeg)
+
+
+async def test_a_model_without_vision_gets_the_path_in_words(tmp_path: Path) -> None:
+    async with town(tmp_path, puppet, start=False) as here:
+        here.settings |= environ_for(here.settings["ANTHROPIC_BASE_URL"])
+        here.settings |= {"LLM_MODEL": "deepseek:scripted-strict"}
+        await here.start()
+        here.alice.send_photo(PNG, caption="what is it?")
+        await here.alice.chat.expect("You said", within=15)
+
+        [path] = (here.work / "inbox").rglob("*photo.jpg")
+        [request] = here.model.requests
+        assert request.messages[-1].images == ()
+        assert f"saved as {path} (image/jpeg" in request.last_user_text
+        assert f"[You don't see the picture {path}: this model takes no pictures.]" in request.last_user_text
+
+
+async def test_a_model_that_turns_out_not_to_see_answers_all_the_same(tmp_path: Path) -> None:
+    async with town(tmp_path, puppet, LLM_MODEL="custom:scripted-blind") as here:
+        here.alice.send_photo(PNG, caption="what is it?")
+        await here.alice.chat.expect("You said", within=15)
+        here.alice.send("and now?")
+        await here.alice.chat.expect("and now?", within=15)
+
+        assert len(here.model.refusals) == 1
+        assert "this model takes no pictures" in here.model.requests[-1].messages[0].text
+
+
+async def test_a_picture_that_the_bot_then_loses_ends_no_conversation(tmp_path: Path) -> None:
+    async with town(tmp_path, puppet) as here:
+        here.alice.send_photo(PNG, caption="what is it?")
+        await here.alice.chat.expect("You said", within=15)
+        [path] = (here.work / "inbox").rglob("*photo.jpg")
+        path.unlink()
+        here.alice.send("and now?")
+        await here.alice.chat.expect("and now?", within=15)
+
+        assert "it is not there any more" in here.model.requests[-1].messages[0].text
 
 
 def stored_images(here: Town) -> list[list[str]]:

@@ -80,6 +80,22 @@ async def test_the_new_card_can_be_denied_and_the_model_reads_why(tmp_path: Path
         assert "not today" in str(here.model.requests[-1].body)
 
 
+async def test_a_script_that_a_person_asked_for_runs_only_as_it_was_then(tmp_path: Path) -> None:
+    async with house(tmp_path, puppet) as here:
+        script = here.work / "mine.sh"
+        script.write_text("echo read >> ./ran\n")
+        here.alice.send("$ bash mine.sh", reply_to=await ask(here))
+        new = await here.alice.chat.expect("Alice's own words, not the model's")
+        assert "mine.sh: echo read >> ./ran" in new.text
+        script.write_text("echo other >> ./ran\n")
+
+        await here.alice.press("Approve", new).answered()
+        await here.alice.chat.expect("It came to an error.")
+
+        assert ran(here) == []
+        await here.alice.chat.until(lambda _: "→ not run: " in new.text)
+
+
 async def test_it_can_be_changed_again(tmp_path: Path) -> None:
     async with house(tmp_path, puppet) as here:
         card = await ask(here)

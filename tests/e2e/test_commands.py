@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from bot.demo.model_server import ModelRequest, Reply
+from bot.telegram.commands import ROWS
+from bot.telegram.status import time_of_day
 from tests.e2e.harness import puppet, town
+from tests.e2e.indoors import house
 
 RISKY = "run rm -rf ./old && echo gone >> ./ran"
 
@@ -68,6 +72,62 @@ async def test_status_tells_of_the_server_and_the_bot_while_a_turn_runs(tmp_path
         assert "s ago" in page.text
         assert "Open questions: 1, the oldest " in page.text
         assert "1 in lanes" in page.text
+
+
+@pytest.mark.parametrize("status", [429, 500])
+async def test_status_says_which_models_rest_until_when_and_why(tmp_path: Path, status: int) -> None:
+    def script(request: ModelRequest) -> Reply:
+        return Reply("Hi.") if request.model == "scripted-2" else Reply(status=status, retry_after=90)
+
+    async with house(tmp_path, script, LLM_FALLBACKS="custom:scripted-2,custom:scripted-plain") as here:
+        here.alice.send("/status")
+        fresh = await here.alice.chat.expect("Server: ")
+        here.alice.send("hello")
+        await here.alice.chat.expect("Hi.")
+
+        here.alice.send("/status")
+        resting = await here.alice.chat.expect("rests until")
+        now, shown = here.clock(), chain_in(resting.text)
+        here.clock.advance(91)
+        toast = await here.alice.press("Refresh", resting).answered()
+        await here.alice.chat.until(lambda screen: "rests until" not in screen.text)
+
+        names = ["• custom:scripted", "• custom:scripted-2", "• custom:scripted-plain"]
+        assert chain_in(fresh.text) == names
+        answered = f"✓ custom:scripted-2 answered last, {time_of_day(now)}"
+        rests = f"⏸ custom:scripted rests until {time_of_day(now + 90)}: custom answered {status}"
+        assert shown == [rests, answered, names[2]]
+        assert toast.text == ""
+        assert chain_in(resting.text) == [names[0], answered, names[2]]
+
+
+async def test_status_names_failed_units_the_sandbox_and_counts_grants(tmp_path: Path) -> None:
+    async def failed() -> list[str]:
+        return ["nginx.service", "certbot.timer"]
+
+    async with house(tmp_path, puppet) as here:
+        here.kai.face.status.failed_units = failed  # there is no systemd where tests run
+        here.alice.send("/status")
+        status = await here.alice.chat.expect("Server: ")
+        before = status.text
+        here.alice.send(RISKY)
+        card = await here.alice.chat.expect("May I run this?")
+        here.alice.press("More…", card)
+        await here.alice.chat.until(lambda _: card.find_button("15 minutes") is not None)
+        await here.alice.press("15 minutes", card).answered()
+
+        await here.alice.press("Refresh", status).answered()
+        await here.alice.chat.until(lambda _: "Grants in force: 1" in status.text)
+
+        assert "⚠️ Failed units: nginx.service, certbot.timer" in before
+        assert "Grants in force: 0" in before
+        assert "Sandbox: off" in before
+
+
+def chain_in(page: str) -> list[str]:
+    """Return the lines of a status page that are about models."""
+    _, _, rest = page.partition("Models, in this order:\n")
+    return rest.partition("\nLast poll")[0].splitlines()
 
 
 async def test_pending_shows_the_open_questions_again_with_working_buttons(tmp_path: Path) -> None:
@@ -165,6 +225,20 @@ async def test_admin_commands_are_refused_to_others_and_unknown_ones_explained(t
 
         assert "Server:" not in here.bob.screen().text
         assert not here.model.requests
+
+
+async def test_every_command_that_only_admins_see_is_refused_to_others(tmp_path: Path) -> None:
+    people = {20 + number: row.name for number, row in enumerate(ROWS) if row.admin}
+    # One person each: a chat is sent about one message a second.
+    async with house(tmp_path, puppet, ALLOWED_IDS=",".join(map(str, people))) as here:
+        members = [here.emulator.person(number, f"Member {number}", started=True) for number in people]
+        for member in members:
+            member.send(f"/{people[member.id]}")
+
+        for member in members:
+            said = await member.chat.expect(lambda message: message.sender.is_bot)
+            assert said.text == "This command is for admins.", people[member.id]
+        assert len(members) >= 10
 
 
 async def until(look, within: float = 10.0) -> None:  # type: ignore[no-untyped-def]

@@ -14,14 +14,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 from websockets.asyncio.client import ClientConnection, connect
 
+from bot.demo import Emulator, serve
+from bot.demo.model_server import KEY, ModelServer, Reply, echo, serve_model
 from bot.demo.play import ALICE
+from tests.e2e.indoors import house
 
 Json = dict[str, Any]
 ROOT = Path(__file__).parents[2]
-GUIDE = [sys.executable, "-W", "error", "-m", "bot.demo", "--model", "guide"]
-GUIDE += ["--port", "0", "--env-file", os.devnull]
+ANY = [sys.executable, "-W", "error", "-m", "bot.demo", "--port", "0"]
+GUIDE = [*ANY, "--model", "guide", "--env-file", os.devnull]
 
 
 @dataclass(slots=True)
@@ -69,9 +76,9 @@ class Visitor:
 
 
 @asynccontextmanager
-async def visit(*command: str) -> AsyncIterator[Visitor]:
+async def visit(*command: str, **environ: str) -> AsyncIterator[Visitor]:
     process = await asyncio.create_subprocess_exec(
-        *command, cwd=ROOT, start_new_session=True,
+        *command, cwd=ROOT, start_new_session=True, env={**os.environ, **environ},
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
     assert process.stdout is not None
@@ -136,14 +143,122 @@ async def test_only_this_machine_reaches_it() -> None:
     assert listening == [f"0100007F:{port:04X}"]
 
 
+async def test_a_model_that_is_set_up_is_named_in_the_first_message_and_answers(tmp_path: Path) -> None:
+    model = ModelServer([Reply("Forty-two.")])
+    async with serve_model(model) as url:
+        (tmp_path / ".env").write_text(
+            f"LLM_MODEL=custom:scripted\nCUSTOM_BASE_URL={url}/v1\nCUSTOM_API_KEY={KEY}\n"
+        )
+        async with visit(*ANY, "--env-file", str(tmp_path / ".env"), LLM_MODEL="") as alice:
+            greeting = await alice.until("I am Kai")
+            await alice.write("What is the answer?")
+            await alice.until("Forty-two.")
+
+    assert "custom:scripted" in greeting["text"]
+    assert "model   custom:scripted (set up by LLM_MODEL)" in alice.told
+
+
+async def test_without_one_an_ollama_on_this_machine_thinks() -> None:
+    async def tags(_: Request) -> Response:
+        return JSONResponse({"models": [{"name": "scripted"}]})
+
+    model = ModelServer([Reply("Forty-two.")], key=None)
+    model.app.routes.append(Route("/api/tags", tags))
+    async with (
+        serve_model(model) as url,
+        visit(*ANY, "--env-file", os.devnull, LLM_MODEL="", OLLAMA_BASE_URL=url) as alice,
+    ):
+        greeting = await alice.until("I am Kai")
+        await alice.write("What is the answer?")
+        await alice.until("Forty-two.")
+
+    assert "ollama:scripted" in greeting["text"]
+    assert model.requests[-1].shape == "ollama"
+
+
+async def test_a_model_file_that_is_another_is_refused_and_nothing_of_it_stays(tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp")
+
+    async def file(_: Request) -> Response:
+        return Response(b"not the model")
+
+    kept = tmp_path / "model.gguf"
+    async with serve(Emulator(), app=Starlette(routes=[Route("/model.gguf", file)])) as url:
+        code, told = await ended(
+            *ANY, "--model", "local", "--env-file", os.devnull,
+            LOCAL_MODEL_URL=f"{url}/model.gguf", LOCAL_MODEL_FILE=str(kept),
+        )  # fmt: skip
+
+    assert code == 1
+    assert "SHA-256" in told
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_taken_port_ends_it_with_what_to_do() -> None:
+    async with serve(Emulator()) as url:
+        port = url.rpartition(":")[2]
+        code, told = await ended(*GUIDE, "--port", port)
+
+    assert code == 1
+    assert f"port {port} of 127.0.0.1 can't be had" in told
+    assert f"make demo PORT={int(port) + 1}" in told
+    assert "Traceback" not in told
+
+
+@pytest.mark.parametrize(
+    ("look", "seen", "act", "done"),
+    [
+        ("How is the server?", " available\n", "Delete old.tmp", "old.tmp is deleted"),
+        ("Bagaimana keadaan server?", " tersedia\n", "Hapus old.tmp", "old.tmp sudah dihapus"),
+        ("Como está o servidor?", " disponíveis\n", "Apagar old.tmp", "old.tmp foi apagado"),
+    ],
+    ids=["en", "id", "pt"],
+)
+async def test_the_guide_looks_by_itself_and_asks_before_it_acts(
+    tmp_path: Path, look: str, seen: str, act: str, done: str
+) -> None:
+    async with house(tmp_path, echo, LLM_MODEL="guide:offline") as here:
+        (here.work / "old.tmp").write_text("Nobody needs this.\n")
+        here.alice.send(look)
+        await here.alice.chat.expect(seen)
+        ran = [event for event in await here.kai.store.audit(50) if event.action == "ran"]
+        here.alice.send(act)
+        card = await here.alice.chat.expect("May I run this?")
+        await here.alice.press("Approve", card).answered()
+        await here.alice.chat.expect(done)
+
+        assert len(ran) > 1
+        assert not (here.work / "old.tmp").exists()
+        assert not here.model.requests
+
+
+async def ended(*command: str, **environ: str) -> tuple[int, str]:
+    """Run a demo that can't start; return its exit code and what it said."""
+    process = await asyncio.create_subprocess_exec(
+        *command, cwd=ROOT, env={**os.environ, **environ},
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    told, _ = await asyncio.wait_for(process.communicate(), 30)
+    return process.returncode or 0, told.decode()
+
+
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
-async def test_make_demo_starts_it_and_ctrl_c_ends_it() -> None:
+async def test_make_demo_answers_survives_its_kill_button_and_ctrl_c_ends_it() -> None:
     # `-o`: what is installed here is what is tested; nothing is fetched.
     here = f"BIN={Path(sys.executable).parent}"
     async with visit("make", "-o", ".venv/.installed", "demo", here, "MODEL=guide", "PORT=0") as alice:
         await alice.until("I am Kai")
+        await alice.write("What time is it?")
+        await alice.until("on this machine")
         folder = Path(re.findall(r"files\s+(/\S+)/work:", alice.told)[0])
 
+        await alice.do("kill")
+        while alice.life.get("running", True):
+            await alice.hear()
+        await alice.write("Which kernel?")
+        await alice.do("start")
+        await alice.until("Kernel: ")
+        pid = alice.life["pid"]
         os.killpg(alice.process.pid, signal.SIGINT)
         assert alice.process.stdout is not None
         rest = await asyncio.wait_for(alice.process.stdout.read(), 20)
@@ -151,3 +266,5 @@ async def test_make_demo_starts_it_and_ctrl_c_ends_it() -> None:
     assert b"stopping" in rest
     assert b"Traceback" not in rest
     assert not folder.exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

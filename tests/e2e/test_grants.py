@@ -336,6 +336,32 @@ async def test_a9_the_audit_says_who_decided_and_ran_what_with_rule_and_exit_cod
         assert "rm -rf ./old; exit 3" in ran["arguments"]
 
 
+async def test_a_broken_operator_file_makes_everything_ask_and_the_status_says_why(tmp_path: Path) -> None:
+    rules = tmp_path / "state" / "rules.d"
+    rules.mkdir(parents=True)
+    (rules / "mine.toml").write_text("[program.ls]\nlevel = 'harmless'\n")
+    async with town(tmp_path, puppet) as here:
+        card = await ask(here, "run ls")
+        here.alice.send("/status")
+        status = await here.alice.chat.expect("Every command asks")
+
+        assert "the operator's rules are broken, so everything asks" in card.text
+        assert "mine.toml" in status.text
+        assert "unknown level 'harmless'" in status.text
+
+
+async def test_policy_says_which_rule_in_which_file_and_the_tree(tmp_path: Path) -> None:
+    async with house(tmp_path, puppet) as here:
+        here.alice.send("/policy systemctl stop nginx && cat .env")
+
+        said = await here.alice.chat.expect("reads a credential file")
+
+        assert "services.toml: program.systemctl" in said.text
+        assert "paths.credential (high)" in said.text
+        assert "Grant: none possible: reads a credential file" in said.text
+        assert "Tree: (program (list (command" in said.text
+
+
 async def test_policy_says_how_a_command_would_be_judged_and_runs_nothing(tmp_path: Path) -> None:
     async with house(tmp_path, puppet) as here:
         here.alice.send("/policy rm -rf ./old; touch ./ran")

@@ -300,6 +300,39 @@ async def test_killed_with_the_card_open_and_while_it_is_pending_it_is_paid_once
         assert RICH_KEY[2:] not in here.log
 
 
+async def test_the_model_reads_at_its_next_turn_what_became_of_a_transfer(
+    tmp_path: Path, anvil: Anvil
+) -> None:
+    async with town(tmp_path, treasurer, **wallet_of(tmp_path, anvil.url)) as here:
+        card = await card_after(here, f"pay 0.5 {FRIEND}")
+        await anvil.ask("evm_setAutomine", False)
+        here.alice.press("Approve", card)
+        for _ in range(1500):
+            if (await anvil.ask("txpool_status"))["pending"] != "0x0":
+                break
+            await asyncio.sleep(0.01)
+        await here.restart()
+        await here.alice.chat.expect("It came to:", within=15)
+        asked = len(here.model.requests)
+        await anvil.ask("evm_mine")
+        await here.alice.chat.expect("✅ paid: 0.5 ETH", within=15)
+        await here.restart()
+        here.alice.send("hello")
+        await here.alice.chat.expect("You said:", within=15)
+        here.alice.send("again")
+        await here.alice.chat.until(lambda chat: len(here.model.requests) >= asked + 2)
+        await here.stop()
+
+        first, second = list(here.model.requests)[asked:]
+        [block] = (await anvil.ask("eth_getBlockByNumber", "latest", False))["transactions"]
+        read = first.last_user_text
+        assert read.startswith("What became of a transfer you asked for before:\n✅ paid: 0.5 ETH")
+        assert block in read
+        assert read.endswith("hello")
+        assert "What became" not in second.last_user_text
+        assert here.violations() == []
+
+
 async def test_a_kill_while_a_press_is_being_looked_at_does_not_lose_it(
     tmp_path: Path, anvil: Anvil, proxy: Proxy
 ) -> None:

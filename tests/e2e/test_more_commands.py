@@ -6,11 +6,14 @@ import re
 import sqlite3
 import struct
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 from bot.demo import Emulator
 from bot.demo.model_server import ModelRequest, Reply
-from tests.e2e.harness import puppet, shell, town
+from bot.messages import Conversation, Usage
+from tests.e2e.harness import ADMIN, puppet, shell, town
+from tests.e2e.indoors import house
 
 
 def a_document(ending: str):  # type: ignore[no-untyped-def]
@@ -94,6 +97,33 @@ async def test_usage_counts_by_model_and_person_and_draws_a_chart(tmp_path: Path
         assert picture.startswith(b"\x89PNG\r\n\x1a\n")
         assert struct.unpack(">II", picture[16:24]) == (720, 240)
         assert "330 tokens" in chart.text
+
+
+async def test_usage_says_what_it_cost_today_and_this_month_and_what_is_unknown(tmp_path: Path) -> None:
+    async with house(tmp_path, puppet) as here:
+        noon = datetime(2026, 11, 20, 12, tzinfo=UTC).timestamp()
+        here.clock.advance(noon - here.clock())
+        here.alice.send("hello")  # by a model without a price
+        await here.alice.chat.expect("You said")
+        store, where = here.kai.store, Conversation(ADMIN)
+        await store.record_usage(
+            where, "gpt-5.4", Usage(100_000, 10_000, cache_read=40_000), noon, user_id=ADMIN
+        )
+        await store.record_usage(where, "gpt-5.4", Usage(100_000), noon - 5 * 86_400, user_id=ADMIN)
+        await store.record_usage(where, "gpt-5.4", Usage(100_000), noon - 30 * 86_400, user_id=ADMIN)
+
+        here.alice.send("/usage")
+        said = (await here.alice.chat.expect("Today: 110,110 tokens")).text
+
+        today, month, prices = said.split("\n\n")
+        assert today.splitlines()[1:] == [
+            "Cost: $0.3100, without what has no known price",
+            "• gpt-5.4 · Alice: 100,000 + 10,000 (1×), $0.3100",
+            "• scripted · Alice: 100 + 10 (1×), price unknown",
+        ]
+        assert month.splitlines()[1] == "Cost: $0.5600, without what has no known price"
+        assert "• gpt-5.4 · Alice: 200,000 + 10,000 (2×), $0.5600" in month
+        assert prices == "Prices of 2026-03-05; they may have changed."
 
 
 async def test_log_shows_the_last_lines_without_secrets_and_only_in_private(tmp_path: Path) -> None:

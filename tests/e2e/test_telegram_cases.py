@@ -8,8 +8,9 @@ import time
 from pathlib import Path
 
 from bot.demo import Emulator
-from bot.demo.faults import hang, slow
+from bot.demo.faults import close, hang, slow
 from tests.e2e.harness import puppet, town
+from tests.e2e.indoors import house
 
 RISKY = "run rm -rf ./old"
 
@@ -167,6 +168,17 @@ async def test_upd_drop_pending(tmp_path: Path) -> None:
         await here.alice.chat.expect("It came to")
 
         assert toast.text == "Approved"
+
+
+async def test_net_getupdates_pool(tmp_path: Path) -> None:
+    emulator = Emulator(flood=False)
+    emulator.fail("getUpdates", close(runs=False), times=3)
+    async with house(tmp_path, puppet, emulator=emulator) as here:
+        here.alice.send("hello")
+        await here.alice.chat.expect("You said: hello", within=10)
+
+        assert here.kai.poller.trouble == ""
+        assert len(here.model.requests) == 1
 
 
 async def test_net_send_timeout_dup(tmp_path: Path) -> None:

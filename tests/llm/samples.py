@@ -12,7 +12,8 @@ from bot.llm.anthropic import Anthropic
 from bot.llm.base import LLMClient, LLMResponse, Prompt, TextDelta
 from bot.llm.connect import connect as connect_row
 from bot.llm.openai_chat import OpenAIChat
-from bot.llm.table import find, load_providers
+from bot.llm.seeing import Seeing
+from bot.llm.table import Sight, find, load_providers
 from bot.llm.text_tools import TextTools
 from bot.messages import (
     AssistantMessage,
@@ -41,6 +42,12 @@ SEARCH = ToolDefinition(
 )
 UPTIME = ToolDefinition("uptime", "Say how long the server is up.", {"type": "object", "properties": {}})
 TOOLS = (SHELL, UPTIME, SEARCH)
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
+JPEG = b"\xff\xd8\xff\xe0" + bytes(range(256))
+GIF = b"GIF89a" + bytes(300)
+WEBP = b"RIFF\x10\x00\x00\x00WEBPVP8 " + bytes(300)
+"""Pictures as far as services look at them before a model does."""
 
 
 def asking(
@@ -121,6 +128,8 @@ def connect(
         name = ROWS.get(wire, wire)
         row, _ = find(f"{name}:{model}", environ := environ_for(url, key=key))
         client = connect_row(replace(row, max_tokens=max_tokens), model, key, environ, http)
+    if kind.startswith(("openai", "anthropic")):
+        client = Seeing(client, Sight())
     return TextTools(client) if "as text" in kind else client
 
 

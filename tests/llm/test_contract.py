@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -20,7 +21,7 @@ from bot.messages import (
     Usage,
     UserMessage,
 )
-from tests.llm.samples import ALL, NATIVE, TOOLS, asking, connect, hear, line, one_step
+from tests.llm.samples import ALL, JPEG, NATIVE, PNG, TOOLS, asking, connect, hear, line, one_step
 
 every_client = pytest.mark.parametrize("kind", ALL)
 native_client = pytest.mark.parametrize("kind", NATIVE)
@@ -295,6 +296,66 @@ async def test_people_are_named_only_where_there_are_several(kind: str) -> None:
 
     said = [[m.text for m in request.messages if m.role == "user"] for request in here.server.requests]
     assert said == [["one", "two"], ["Ann: one", "Bob Ann: x: two"]]
+
+
+@every_client
+async def test_a_picture_goes_in_with_exactly_its_bytes_or_is_named_in_words(
+    kind: str, tmp_path: Path
+) -> None:
+    """The service refuses what is not as it wants it."""
+    first, second = tmp_path / "a.jpg", tmp_path / "b.bin"
+    first.write_bytes(PNG)
+    second.write_bytes(JPEG)
+    question = UserMessage("compare", images=(str(first), str(second)))
+
+    async with line(kind, [Reply("Alike.")]) as here:
+        heard = await hear(here.client, asking(question))
+
+    [seen] = here.server.requests[-1].messages
+    assert heard.message.text == "Alike."
+    assert here.server.refusals == []
+    assert seen.text.startswith("compare")
+    if kind == "stackspot as text":
+        assert seen.text.count("[You don't see the picture ") == 2
+        assert str(first) in seen.text
+    else:
+        assert seen.images == (PNG, JPEG)
+        assert seen.text == "compare"
+
+
+@every_client
+async def test_a_picture_shown_before_is_shown_again_byte_for_byte(kind: str, tmp_path: Path) -> None:
+    """Requirement N9."""
+    (path := tmp_path / "a.png").write_bytes(PNG)
+    asked = [UserMessage("what is it?", images=(str(path),)), *one_step()[1:]]
+
+    async with line(kind, [Reply("a"), Reply("b")]) as here:
+        await hear(here.client, asking(*asked))
+        await hear(here.client, asking(*asked, AssistantMessage("Up."), UserMessage("thanks")))
+
+    first, second = here.server.requests
+    assert second.messages[: len(first.messages)] == first.messages
+    assert here.server.refusals == []
+
+
+@every_client
+async def test_a_model_that_takes_no_pictures_is_asked_again_without_and_remembered(
+    kind: str, tmp_path: Path
+) -> None:
+    (path := tmp_path / "a.png").write_bytes(PNG)
+    question = asking(UserMessage("what is it?", images=(str(path),)))
+    script = lambda request: Reply("I can't see it.")  # noqa: E731
+
+    async with line(kind, script, model="scripted-blind") as here:
+        heard = await hear(here.client, question)
+        await hear(here.client, question)
+
+    assert heard.message.text == "I can't see it."
+    assert len(here.server.refusals) == (0 if kind == "stackspot as text" else 1)
+    assert [f"[You don't see the picture {path}: " in r.last_user_text for r in here.server.requests] == [
+        True,
+        True,
+    ]
 
 
 @every_client

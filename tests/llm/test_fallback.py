@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from bot.clock import SettableClock
 from bot.errors import LLMError, LLMMalformed, LLMRejected, LLMUnavailable
 from bot.llm.base import LLMResponse, Prompt, TextDelta
-from bot.llm.cooldowns import COOLDOWN, REJECTED_COOLDOWN, Cooldowns
-from bot.llm.fallback import Entry, Fallback, Seam
+from bot.llm.cooldowns import COOLDOWN, REJECTED_COOLDOWN, Cooldowns, Rest
+from bot.llm.fallback import Entry, Fallback, Link, Seam
 from tests.llm.samples import Scripted, asking, hear
 
 BUSY = LLMUnavailable("busy")
@@ -302,3 +302,42 @@ def test_the_longest_wait_asked_for_is_kept_and_a_success_ends_it() -> None:
     rests.succeeded("a:1", "key")
 
     assert (asked, rests.rest("a:1", "key")) == (500, 0)
+
+
+async def test_how_the_chain_stands_can_be_read() -> None:
+    now = SettableClock(1000.0)
+    slow_down = LLMUnavailable("acme answered 429: slow down, sk-… is over its limit", retry_after=90)
+    client = chain(Scripted([slow_down]), Scripted(["hi"], ["hi"]), Scripted(), now=now)
+    before = client.links()
+
+    await hear(client)
+    resting = client.links()
+    now.advance(91)
+    after = client.links()
+
+    assert before == [Link("acme:a"), Link("acme:b"), Link("acme:c")]
+    rest = Rest(until=1090.0, why="acme answered 429", failures=1)
+    assert resting == [Link("acme:a", rest=rest), Link("acme:b", answered=1000.0), Link("acme:c")]
+    assert after == [Link("acme:a"), Link("acme:b", answered=1000.0), Link("acme:c")]
+
+
+async def test_only_the_newest_answer_is_the_last() -> None:
+    now = SettableClock(1000.0)
+    client = chain(Scripted([BUSY], ["one"]), Scripted(["two"]), now=now)
+    await hear(client)
+    now.advance(COOLDOWN + 1)
+
+    await hear(client)
+
+    assert client.links() == [Link("acme:a", answered=1031.0), Link("acme:b")]
+
+
+def test_the_longer_rest_of_a_model_and_its_key_is_the_one_that_counts() -> None:
+    rests = Cooldowns(now=SettableClock(1000.0))
+
+    rests.failed("a:1", "key", LLMUnavailable("a answered 500"))
+    rests.failed("a:2", "key", LLMRejected("a refused the key (401)", reason="auth"))
+
+    [first, second] = [rests.resting(model, "key") for model in ("a:1", "a:2")]
+    assert first == second == Rest(1000 + REJECTED_COOLDOWN, "a refused the key (401)")
+    assert rests.resting("a:1", "other key") is None

@@ -9,7 +9,7 @@ from bot.llm import build_client, open_http, provider_problems
 from bot.llm.base import LLMClient
 from bot.llm.ids import MISTRAL
 from bot.llm.providers import load_providers, provider_secrets, window_of
-from bot.llm.table import WINDOW, find
+from bot.llm.table import WINDOW, Sight, find
 from bot.messages import Notice, Usage
 from tests.llm.samples import asking, environ_for, hear, one_step
 
@@ -304,3 +304,45 @@ def test_importing_the_models_loads_no_heavy_library() -> None:
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[]"
+
+
+SIGHTED = {
+    "openai:gpt-5.4": True, "anthropic:claude-opus-5-5": True, "zai:glm-5": False, "zai:glm-4.6v": True,
+    "zai:GLM-5V-Turbo": True, "minimax:MiniMax-M2.7": False, "minimax:MiniMax-M3": True,
+    "moonshot:kimi-k2-thinking": False, "moonshot:kimi-k2.6": True,
+    "moonshot:moonshot-v1-8k-vision-preview": True,
+    "openrouter:any/model": True, "gemini:gemini-3-pro": True, "xai:grok-4.20": True, "copilot:gpt": False,
+    "ollama:qwen3-vl:8b": True, "stackspot:agent": False, "bedrock:anthropic.claude-opus-4-6": True,
+    "deepseek:deepseek-flash": True, "deepseek:deepseek-v4-pro": False,
+    "deepseek:deepseek-v4-flash-vision-exp": True, "mistral:mistral-large-2512": True,
+    "groq:qwen/qwen3.8-27b": True, "groq:openai/gpt-oss-120b": False, "custom:llava": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("spec", "sees"), SIGHTED.items())
+def test_a_row_says_which_of_its_models_see(spec: str, sees: bool) -> None:
+    row, _ = find(spec, {})
+
+    assert (row.sight is not None) == sees
+
+
+def test_a_model_sees_in_either_shape_of_its_provider() -> None:
+    row, _ = find("minimax:MiniMax-M3", {"MINIMAX_API_COMPAT": "anthropic"})
+
+    assert (row.api, row.vision, row.extra) == ("anthropic", True, {})
+
+
+def test_formats_that_a_provider_does_not_take_are_left_out() -> None:
+    formats = {spec: find(spec, {})[0].sight for spec in ("gemini:g", "xai:grok", "openai:gpt")}
+
+    assert [sight.formats if sight else () for sight in formats.values()] == [
+        ["jpeg", "png", "webp"],
+        ["jpeg", "png"],
+        ("jpeg", "png", "gif", "webp"),
+    ]
+
+
+def test_every_row_s_pictures_can_be_read() -> None:
+    for row in load_providers().values():
+        for entry in ({}, *row.models):
+            Sight(**entry.get("pictures", row.pictures))

@@ -4,7 +4,15 @@ import pytest
 
 from bot import clock
 from bot.errors import LLMError, LLMRejected, LLMUnavailable
-from bot.llm.refusals import Refusal, ToolsUnsupported, error_of, read_refusal, seconds_to_wait
+from bot.llm.refusals import (
+    BodyTooLarge,
+    ImagesRefused,
+    Refusal,
+    ToolsUnsupported,
+    error_of,
+    read_refusal,
+    seconds_to_wait,
+)
 
 
 def judge(status: int, body: object) -> LLMError:
@@ -100,6 +108,76 @@ def test_a_body_without_error_is_none(body: object) -> None:
 )
 def test_a_model_that_takes_no_tools_is_told_apart(text: str) -> None:
     assert isinstance(judge(400, {"error": {"message": text}}), ToolsUnsupported)
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [
+        (400, "Invalid content type. image_url is only supported by certain models."),
+        (404, "No endpoints found that support image input"),
+        (400, "This model doesn't support the image field for user messages. Remove image and try again."),
+        (400, "this model does not support image input (ref: b8bd630e)"),
+        (400, "Model do not support image input."),
+        (400, "Model does not support images. Please use a model that does."),
+        (500, "image input is not supported - hint: you may need to provide the mmproj"),
+        (500, "this model is missing data required for image input"),
+        (400, "m is not a multimodal model"),
+        (400, "At most 0 image(s) may be provided in one prompt."),
+        (422, "messages[0]: unknown variant `image_url`, expected `text` at line 1"),
+        (400, "'messages.1.content' : value must be a string"),
+        (400, "Image input modality is not enabled for this model"),
+    ],
+)
+def test_a_model_that_takes_no_pictures_is_told_apart(status: int, text: str) -> None:
+    error = judge(status, {"error": {"message": text}})
+
+    assert isinstance(error, ImagesRefused)
+    assert error.blind
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Could not process image",
+        "messages.2.content.0.image.source.base64: image exceeds 5 MB maximum: 8259148 bytes > 5242880 bytes",
+        "messages.0.content.0.image.source.base64.data: dimensions exceed max allowed size: 8000 pixels",
+        "messages.0.content.0.image.source.base64: Image does not match the provided media type image/png",
+        "You uploaded an unsupported image. Please make sure your image is valid.",
+        "Unsupported MIME type: image/jpg",
+        "The provided image does not match the specified image format.",
+        "This model does not support image/tiff",
+    ],
+)
+def test_a_picture_that_is_refused_says_nothing_of_the_model(text: str) -> None:
+    error = judge(400, {"error": {"message": text}})
+
+    assert isinstance(error, ImagesRefused)
+    assert not error.blind
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "expected"),
+    [
+        (400, "The model `gpt-image-2` does not exist", "model"),
+        (404, "models/gemini-2.5-flash-image is not found", "model"),
+        (401, "image", "auth"),
+        (429, "too many images per minute", "LLMUnavailable"),
+        (400, "gemma does not support tools", "bad_request"),
+    ],
+)
+def test_a_word_about_pictures_does_not_hide_what_is_wrong(status: int, text: str, expected: str) -> None:
+    error = judge(status, {"error": {"message": text}})
+
+    assert not isinstance(error, ImagesRefused)
+    assert reason(error) == expected
+
+
+def test_a_request_of_too_many_bytes_is_told_apart_from_too_many_tokens() -> None:
+    large = judge(413, "<html>413 Request Entity Too Large</html>")
+
+    assert isinstance(large, BodyTooLarge)
+    assert large.reason == "too_long"
+    assert not isinstance(judge(400, {"error": {"code": "context_length_exceeded"}}), BodyTooLarge)
 
 
 def test_words_of_a_provider_are_kept_short_and_on_one_line() -> None:

@@ -282,6 +282,31 @@ def test_nothing_lies_on_anything_else(
         assert driver.execute_script(OVERLAPS) == []
 
 
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["1280", "390"])
+def test_nothing_lies_on_a_draft_a_toast_a_reply_or_offered_commands(
+    driver: WebDriver, stage: Stage, size: tuple[int, int]
+) -> None:
+    resize(driver, size)
+    stage.bot("setMyCommands", commands='[{"command":"status","description":"state of the server"}]')
+    stage.bot("sendMessage", chat_id=ALICE, text="Run this?\n" * 40, reply_markup=keyboard(["Approve"]))
+    open_chat(driver, stage, ALICE)
+    alice = Chat(driver, ALICE)
+    card = alice.bubble("Run this?")
+    stage.bot("sendMessageDraft", chat_id=ALICE, draft_id=1, text=f"It is {LONG}", can_stop=True)
+    stage.bot("sendChatAction", chat_id=ALICE, action="typing")
+    wait(driver, lambda: alice.find(".draft .keyboard button").is_displayed(), "the draft")
+    alice.all(f"{card} .meta button")[0].click()
+    alice.find("textarea").send_keys("/st")
+    wait(driver, lambda: alice.find(".suggestions.list button"), "an offer")
+
+    alice.press("Approve", card)
+    press = wait(driver, lambda: list(stage.emulator.world.presses.values()), "a press")[0]
+    stage.bot("answerCallbackQuery", callback_query_id=press.id, text=f"Approved {LONG}"[:190])
+    wait(driver, lambda: alice.find(".toast").is_displayed(), "the toast")
+
+    assert driver.execute_script(OVERLAPS) == []
+
+
 def test_on_a_phone_one_goes_to_a_chat_and_back(driver: WebDriver, stage: Stage) -> None:
     resize(driver, PHONE)
     open_chat(driver, stage, GROUP)

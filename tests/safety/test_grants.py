@@ -7,7 +7,8 @@ import pytest
 
 from bot.messages import Conversation, Risk, ToolCall
 from bot.safety import Gate, Invocation, Judgement, Verdict, classify, rules_version
-from bot.safety.grants import files_behind, fingerprints, key, why_not
+from bot.safety.grants import key, why_not
+from bot.safety.scripts import files_behind, fingerprints
 
 HERE = Conversation(7)
 

@@ -116,6 +116,15 @@ ONCE = (
         "undone twice",
     ),
     (
+        "SELECT outbox.key FROM outbox, json_each(sent) AS part WHERE part.value <= 0 GROUP BY 1",
+        "sent as a message with an id that telegram never gave",
+    ),
+    (
+        "SELECT key FROM outbox WHERE done_at IS NOT NULL AND error = '' AND kind <> 'card_update'"
+        " AND (sent = '[]' OR EXISTS (SELECT 1 FROM json_each(sent) WHERE value IS NULL))",
+        "closed as sent without the id of a message",
+    ),
+    (
         "SELECT detail ->> 'call_id' FROM audit JOIN grants ON grants.id = detail ->> 'grant'"
         " WHERE action = 'ran' AND ended_at IS NULL AND audit.at > 0"
         " GROUP BY grants.id HAVING count(*) > uses",

@@ -10,7 +10,7 @@ from bot.messages import AssistantMessage, Message, Notice, ToolResult, UserMess
 from bot.store.base import AuditEvent, Grant, Lasting, Status, StoredUpdate
 from bot.store.sqlite import SqliteStore
 from tests.store.check import check
-from tests.store.samples import ANN, ASKED, DIGEST, HERE, TOPIC, calling, question
+from tests.store.samples import ANN, ASKED, DIGEST, HERE, TOPIC, answer, calling, question
 
 TURN: list[Message] = [
     UserMessage("go"),
@@ -163,6 +163,29 @@ async def test_a_run_under_a_grant_that_was_not_counted_is_found(path: Path) -> 
         await store.record(AuditEvent(ASKED, "ran", HERE, ANN, {"grant": "g1", "call_id": "c9"}))
 
     assert check(path) == ["ran under a grant more often than it was used: 'c9'"]
+
+
+@pytest.mark.parametrize(
+    ("forgery", "violation"),
+    [
+        ("sent = '[31, 0]'", "sent as a message with an id that telegram never gave: 'k1'"),
+        ("sent = '[]'", "closed as sent without the id of a message: 'k1'"),
+        ("sent = '[31, null]'", "closed as sent without the id of a message: 'k1'"),
+    ],
+)
+async def test_an_answer_closed_without_being_a_message_is_found(
+    path: Path, forgery: str, violation: str
+) -> None:
+    async with SqliteStore.open(path) as store:
+        await store.enqueue([answer("k1"), answer("k2"), answer("k3")])
+        for stored in await store.unsent():
+            await store.part_sent(stored.id, 31, last=False)
+            await store.part_sent(stored.id, None if stored.effect.key == "k2" else 32, last=True)
+        assert check(path) == []
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(f"UPDATE outbox SET {forgery} WHERE key = 'k1'")
+
+    assert check(path) == [violation]
 
 
 async def test_a_persons_command_may_wait_in_the_place_of_a_call(path: Path) -> None:

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
 
+import pytest
+
 from bot.messages import UserMessage
 from bot.store.base import Effect, Status, Store, StoredEffect, StoredUpdate
 from tests.store.samples import ANN, ASKED, HERE, TOPIC, answer, card, question
@@ -163,6 +165,37 @@ async def test_an_effect_given_up_waits_no_more_and_is_not_opened_again(store: S
 
     assert await store.unsent() == []
     assert await store.outbox_size() == 0
+
+
+@pytest.mark.parametrize("message_id", [0, -1])
+async def test_what_is_no_message_id_is_refused(store: Store, message_id: int) -> None:
+    await store.enqueue([answer()])
+    stored = await only(store)
+
+    with pytest.raises(ValueError, match="not an id that telegram gives"):
+        await store.part_sent(stored.id, message_id, last=True)
+
+    assert await only(store) == stored
+
+
+async def test_a_part_whose_id_is_not_known_counts_as_sent_and_the_next_ones_follow(store: Store) -> None:
+    await store.enqueue([answer()])
+    effect_id = (await only(store)).id
+
+    await store.part_sent(effect_id, None, last=False)
+
+    assert (await only(store)).sent == (None,)
+    await store.part_sent(effect_id, 32, last=True)
+    assert await store.unsent() == []
+
+
+async def test_an_effect_without_a_message_is_done_when_it_is_finished(store: Store) -> None:
+    await store.enqueue([answer("k1"), answer("k2")])
+    first, second = await store.unsent()
+
+    await store.finish_effect(first.id)
+
+    assert await store.unsent() == [second]
 
 
 async def test_one_effect_changes_alone(store: Store) -> None:

@@ -69,6 +69,64 @@ async def test_when_a_person_speaks_again_what_stands_open_is_forgotten(store: S
     assert await store.preview_of("a1") == preview
 
 
+async def test_once_the_answer_is_stored_nothing_more_is_begun_of_it(store: Store) -> None:
+    await store.append(HERE, [UserMessage("go")])
+    begun = await store.begin_answer(HERE)
+    again = await store.begin_answer(HERE)
+    await store.append(HERE, [AssistantMessage("Done.")], effects=[FINISHING])
+
+    assert begun is not None
+    assert again == begun
+    assert await store.begin_answer(HERE) is None
+    assert await store.open_previews("answer") == []
+
+
+async def test_the_next_turn_may_show_its_own_though_the_last_answer_still_waits(store: Store) -> None:
+    await store.append(HERE, [UserMessage("go")])
+    await store.append(HERE, [AssistantMessage("Done.")], effects=[FINISHING])
+    await store.append(HERE, [UserMessage("And now?")])
+
+    assert await store.begin_answer(HERE) is not None
+
+
+async def test_what_stands_in_for_a_part_is_known_until_that_part_is_sent(open_store: OpenStore) -> None:
+    async with open_store() as store:
+        await store.enqueue([FINISHING])
+        [stored] = await store.unsent()
+        await store.stand_in(stored.id, 55)
+        await store.stand_in(stored.id, 56)
+
+    async with open_store() as store:
+        standing_in = await store.preview_of("a1")
+        await store.part_sent(stored.id, 56, last=False)
+
+        assert standing_in is not None
+        assert (standing_in.conversation, standing_in.message_id) == (HERE, 56)
+        assert await store.preview_of("a1") is None
+
+
+async def test_what_stands_in_takes_the_place_of_what_may_have_been_shown(store: Store) -> None:
+    await store.begin_preview(HERE, "answer")
+    await store.enqueue([FINISHING])
+    [stored] = await store.unsent()
+
+    await store.stand_in(stored.id, 55)
+
+    standing_in = await store.preview_of("a1")
+    assert standing_in is not None
+    assert standing_in.message_id == 55
+
+
+async def test_nothing_stands_in_for_an_effect_that_is_done(store: Store) -> None:
+    await store.enqueue([FINISHING])
+    [stored] = await store.unsent()
+    await store.part_sent(stored.id, 54, last=True)
+
+    await store.stand_in(stored.id, 55)
+
+    assert await store.preview_of("a1") is None
+
+
 async def test_a_chat_that_moves_leaves_its_messages_behind(store: Store) -> None:
     await store.begin_preview(HERE, "progress")
 

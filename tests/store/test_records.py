@@ -73,14 +73,16 @@ async def test_everything_is_there_with_its_time_also_after_a_reset(
 
 async def test_tokens_are_summed_by_model_and_person(store: Store) -> None:
     await store.record_usage(HERE, "m-1", Usage(100, 10), at=5.0, user_id=7)
-    await store.record_usage(HERE, "m-1", Usage(200, 20), at=6.0, user_id=7)
+    await store.record_usage(HERE, "m-1", Usage(200, 20, cache_read=50), at=6.0, user_id=7)
     await store.record_usage(OTHER, "m-1", Usage(1, 1), at=6.0, user_id=8)
     await store.record_usage(OTHER, "m-2", Usage(5, 5), at=6.0)
     await store.record_usage(HERE, "m-1", Usage(900, 0), at=4.0, user_id=7)
 
     assert await store.spending(5.0) == [
-        Spending("m-1", 7, 2, 300, 30), Spending("m-2", None, 1, 5, 5), Spending("m-1", 8, 1, 1, 1),
-    ]  # fmt: skip
+        Spending("m-1", 7, (Usage(100, 10), Usage(200, 20, cache_read=50))),
+        Spending("m-2", None, (Usage(5, 5),)),
+        Spending("m-1", 8, (Usage(1, 1),)),
+    ]
 
 
 async def test_tokens_by_day_have_a_number_for_every_day(store: Store) -> None:

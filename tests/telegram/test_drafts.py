@@ -9,7 +9,7 @@ from telegram import Bot, LinkPreviewOptions
 
 from bot.agent.outcomes import Thinking, ToolStarted, Typing
 from bot.demo import Emulator, Person, close, slow
-from bot.messages import Conversation, ToolCall
+from bot.messages import AssistantMessage, Conversation, ToolCall, UserMessage
 from bot.store.base import Effect
 from bot.store.sqlite import SqliteStore
 from bot.telegram.drafts import Pace, Streams, ready
@@ -167,6 +167,21 @@ async def test_settling_waits_for_a_message_on_its_way_and_shows_nothing_more(
 
     assert preview.message_id == alice.screen().messages[0].id
     assert alice.screen().text == "One"
+
+
+async def test_what_was_still_to_be_shown_when_the_answer_was_stored_is_not_shown_beside_it(
+    streams: Streams, store: SqliteStore, office: Office, emulator: Emulator, alice: Person
+) -> None:
+    refuse_drafts(emulator)
+    await store.append(HERE, [UserMessage("how is it?")])
+    async with streams.open(HERE, nobody) as stream:
+        stream.watch(Typing("All is "))
+        await emulator.expect_call("sendMessageDraft")
+        await store.append(HERE, [AssistantMessage("All is well.")], effects=[answer("All is well.")])
+        await office.done()
+        await asyncio.sleep(0.3)
+
+    assert [m.text for m in alice.screen().messages] == ["All is well."]
 
 
 async def test_a_message_that_may_have_arrived_is_not_sent_again(

@@ -10,6 +10,7 @@ from bot.demo.messages import Message as Said
 from bot.messages import Conversation
 from bot.telegram.inbound import (
     Command,
+    asked_in,
     bare_word,
     code_of,
     command_of,
@@ -276,22 +277,50 @@ def test_what_has_no_words_says_nothing(alice: Person, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["yes", "Yes!", " OK ", "ya", "Setuju.", "boleh", "sim", "Pode!", "claro", "ok !"]
+    "word",
+    ["yes", "Yes!", " OK ", "ya", "Setuju.", "boleh", "sim", "Pode!", "claro", "ok !", "👍", "👍🏽", "✔️"],
 )
 def test_a_bare_yes_is_known_in_every_language(word: str) -> None:
     assert bare_word(word) == "yes"
 
 
 @pytest.mark.parametrize(
-    "word", ["no", "No.", "don't", "don’t", "cancel", "tidak", "Jangan!", "não", "NÃO", "negar"]
+    "word", ["no", "No.", "don't", "don’t", "cancel", "tidak", "Jangan!", "não", "NÃO", "negar", "👎🏿", "❌"]
 )
 def test_a_bare_no_is_known_in_every_language(word: str) -> None:
     assert bare_word(word) == "no"
 
 
-@pytest.mark.parametrize("text", ["", "?", "yes but not that", "no, the other one", "yesterday", "👍"])
+@pytest.mark.parametrize(
+    "text", ["", "?", "yes but not that", "no, the other one", "yesterday", "👍 but later", "🙂"]
+)
 def test_more_than_a_bare_word_is_none(text: str) -> None:
     assert bare_word(text) is None
+
+
+# ── cards ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("sender", "data", "asked"),
+    [
+        (4242424242, "a:abc_-9:y", "abc_-9"),
+        (99, "a:abc_-9:y", None),
+        (4242424242, "s:17", None),
+        (4242424242, None, None),
+    ],
+)
+def test_a_card_is_known_by_its_buttons_when_they_are_ours(
+    alice: Person, sender: int, data: str | None, asked: str | None
+) -> None:
+    wire = alice.send("May I run this?").wire()
+    wire["from"] = {"id": sender, "is_bot": True, "first_name": "Somebot"}
+    if data:
+        wire["reply_markup"] = {"inline_keyboard": [[{"text": "Approve", "callback_data": data}]]}
+    update = Update.de_json({"update_id": 1, "message": wire}, None)
+
+    assert update.message is not None
+    assert asked_in(update.message, 4242424242) == asked
 
 
 # ── codes and commands in answer to a card ─────────────────────────────────────────────────────────────

@@ -16,6 +16,7 @@ from bot.messages import Conversation
 from bot.store.base import Effect, Status
 from bot.store.sqlite import SqliteStore
 from bot.telegram.fate import fate
+from tests.store.check import check
 from tests.telegram.conftest import HERE, Office, OpenOffice, bot_on, card_of, question, saying, settle
 
 BOB = Conversation(8)
@@ -295,7 +296,7 @@ async def test_what_never_left_is_sent_until_it_arrives_and_only_once(
 
 
 async def test_net_send_timeout_dup_what_telegram_took_is_seen_once(
-    emulator: Emulator, alice: Person, open_office: OpenOffice
+    emulator: Emulator, alice: Person, open_office: OpenOffice, tmp_path: Path
 ) -> None:
     emulator.fail("sendMessage", slow(after=1))
     async with (
@@ -307,12 +308,14 @@ async def test_net_send_timeout_dup_what_telegram_took_is_seen_once(
         await office.done()
 
     assert texts(alice) == ["once", "next"]
+    assert "telegram took it" in error_of(tmp_path, "answer:once")
+    assert check(tmp_path / "kai.db") == []
 
 
 async def test_a_connection_cut_after_telegram_took_it_repeats_it_once_and_says_so(
     emulator: Emulator, alice: Person, open_office: OpenOffice
 ) -> None:
-    emulator.fail("sendMessage", close(runs=True), times=2)
+    emulator.fail("sendMessage", close(runs=True))
     async with serve(emulator) as url, bot_on(url, emulator.token) as bot, open_office(bot) as office:
         await office.post(saying("**once**"))
         await office.done()
@@ -322,6 +325,67 @@ async def test_a_connection_cut_after_telegram_took_it_repeats_it_once_and_says_
     assert second.text.startswith(MARK)
     assert second.text.endswith("\nonce")
     assert second.covered("bold") == ["once"]
+
+
+async def test_a_connection_cut_again_and_again_makes_no_third_copy_and_loses_nothing(
+    emulator: Emulator, alice: Person, open_office: OpenOffice
+) -> None:
+    emulator.fail("sendMessage", close(runs=True), times=2)
+    emulator.fail("editMessageText", close(runs=True))
+    async with serve(emulator) as url, bot_on(url, emulator.token) as bot, open_office(bot) as office:
+        await office.post(saying("**once**"))
+        await office.done(within=10)
+
+    first, left, last = alice.screen().messages
+    assert first.text == "once"
+    assert left.text == last.text.removesuffix("\nonce")
+    assert last.text.startswith(MARK)
+    assert last.covered("bold") == ["once"]
+
+
+async def test_a_repeat_whose_message_is_deleted_before_its_text_is_there_is_sent_whole(
+    office: Office, emulator: Emulator, alice: Person
+) -> None:
+    for fault in (close(runs=False), slow(), close(runs=False)):
+        emulator.fail("sendMessage", fault)
+    emulator.fail("editMessageText", 400, description="Bad Request: message to edit not found")
+
+    await office.post(saying("once"))
+
+    await office.done(within=10)
+    assert texts(alice)[-1].startswith(MARK)
+    assert texts(alice)[-1].endswith("\nonce")
+
+
+async def test_a_file_whose_connection_breaks_is_sent_once_more_and_then_closed_with_an_error(
+    office: Office, emulator: Emulator, alice: Person, tmp_path: Path
+) -> None:
+    (tmp_path / "log.txt").write_text("all well")
+    emulator.fail("sendDocument", close(runs=True), times=9)
+
+    await office.post(Effect("f", HERE, "file", {"path": str(tmp_path / "log.txt")}), saying("next"))
+
+    await office.done(within=10)
+    assert len(emulator.calls("sendDocument")) == 2
+    assert "sent twice" in error_of(tmp_path, "f")
+    assert texts(alice)[-1] == "next"
+
+
+async def test_a_file_that_was_being_sent_at_each_of_two_deaths_is_not_lost(
+    store: SqliteStore, open_office: OpenOffice, bot: Bot, alice: Person, tmp_path: Path
+) -> None:
+    (tmp_path / "log.txt").write_text("all well")
+    await store.enqueue([Effect("f", HERE, "file", {"path": str(tmp_path / "log.txt")})])
+    [stored] = await store.unsent()
+    await store.sending(stored.id)
+    await store.sending(stored.id, resend=True)
+
+    async with open_office(bot) as office:
+        await office.done()
+
+    [file] = alice.screen().messages
+    assert file.media is not None
+    assert file.text.startswith(MARK)
 
 
 async def test_a_connection_cut_before_telegram_took_it_loses_nothing(
@@ -367,8 +431,8 @@ async def test_a_process_that_died_while_sending_repeats_it_once_with_the_mark(
     assert len(texts(alice)) == 2
 
 
-async def test_a_process_that_died_twice_while_sending_repeats_it_no_more(
-    store: SqliteStore, open_office: OpenOffice, emulator: Emulator, bot: Bot, alice: Person
+async def test_a_process_that_died_twice_before_anything_left_has_lost_nothing(
+    store: SqliteStore, open_office: OpenOffice, bot: Bot, alice: Person
 ) -> None:
     await store.enqueue([saying("cut short"), saying("next")])
     [stored, _] = await store.unsent()
@@ -378,7 +442,85 @@ async def test_a_process_that_died_twice_while_sending_repeats_it_no_more(
     async with open_office(bot) as office:
         await office.done()
 
-    assert texts(alice) == ["next"]
+    repeat, following = texts(alice)
+    assert repeat.startswith(MARK)
+    assert repeat.endswith("\ncut short")
+    assert following == "next"
+
+
+async def test_a_process_that_died_while_its_repeat_was_held_back_has_lost_nothing(
+    store: SqliteStore, open_office: OpenOffice, emulator: Emulator, bot: Bot, alice: Person
+) -> None:
+    await store.enqueue([saying("cut short")])
+    [stored] = await store.unsent()
+    await store.sending(stored.id)
+    emulator.fail("sendMessage", 429, retry_after=60)
+    async with open_office(bot) as held:
+        await settle(lambda: held.gate.held() == 1)
+
+    async with open_office(bot) as office:
+        await office.done()
+
+    [repeat] = texts(alice)
+    assert repeat.startswith(MARK)
+    assert repeat.endswith("\ncut short")
+
+
+async def test_a_repeat_is_not_forgotten_when_the_one_before_it_was_not_sent(
+    store: SqliteStore, open_office: OpenOffice, bot: Bot, alice: Person
+) -> None:
+    await store.enqueue([saying("cut short")])
+    [stored] = await store.unsent()
+    await store.sending(stored.id, resend=True)
+    await store.not_sent(stored.id)
+
+    async with open_office(bot) as office:
+        await office.done()
+
+    [repeat] = texts(alice)
+    assert repeat.startswith(MARK)
+
+
+async def test_a_repeat_that_telegram_took_without_an_answer_is_still_finished_by_an_edit(
+    store: SqliteStore, open_office: OpenOffice, emulator: Emulator, alice: Person
+) -> None:
+    await store.enqueue([saying("cut short")])
+    [stored] = await store.unsent()
+    await store.sending(stored.id)
+    emulator.fail("sendMessage", slow(after=1))
+
+    async with (
+        serve(emulator) as url,
+        bot_on(url, emulator.token, read_timeout=0.3) as bot,
+        open_office(bot) as office,
+    ):
+        await office.done()
+
+    left, repeat = texts(alice)
+    assert repeat == f"{left}\ncut short"
+    assert len(emulator.calls("editMessageText")) == 1
+
+
+async def test_a_repeat_that_surely_did_not_leave_is_still_one_after_a_death(
+    store: SqliteStore, open_office: OpenOffice, emulator: Emulator, bot: Bot, alice: Person
+) -> None:
+    emulator.fail("sendMessage", hang(runs=True))
+    async with open_office(bot) as office:
+        await office.post(saying("cut short"))
+        await alice.chat.expect("cut short")
+        await asyncio.sleep(0.05)
+    async with (
+        bot_on("http://127.0.0.1:9", emulator.token, initialize=False) as cut_off,
+        open_office(cut_off),
+    ):
+        await asyncio.sleep(0.2)
+
+    async with open_office(bot) as office:
+        await office.done()
+
+    first, second = texts(alice)
+    assert first == "cut short"
+    assert second.startswith(MARK)
 
 
 async def test_parts_that_arrived_are_not_sent_again(

@@ -11,6 +11,7 @@ from telegram.error import InvalidToken
 
 from bot.clock import SettableClock
 from bot.demo import Emulator, Person, VirtualClock, close, hang, refuse, serve
+from bot.errors import StoreError
 from bot.store.base import StoredUpdate, UpdateIds
 from bot.store.sqlite import SqliteStore
 from bot.telegram.poller import REFUSALS, Poller
@@ -162,6 +163,27 @@ async def test_upd_replay_what_telegram_gives_again_is_handed_out_once(
     assert after.texts() == ["new"]
 
 
+async def test_an_update_that_cant_be_handed_on_keeps_nobody_else_waiting(
+    bot: Bot, store: SqliteStore, emulator: Emulator, alice: Person, caplog: pytest.LogCaptureFixture
+) -> None:
+    alice.send("one")
+    alice.send("two")
+    handed_on = []
+
+    async def handle(update: StoredUpdate) -> None:
+        handed_on.append(update.update_id)
+        if len(handed_on) == 1:
+            raise StoreError("disk full")
+
+    poller = Poller(bot=bot, inbox=store, handle=handle, timeout=5)
+    running = asyncio.create_task(poller.run())
+    await settle(lambda: len(handed_on) == 2)
+    await end(running)
+
+    assert [update.update_id for update in await store.unhandled()] == handed_on
+    assert "disk full" in caplog.text
+
+
 async def test_upd_drop_pending_what_was_said_while_the_bot_was_down_is_handled(
     bot: Bot, store: SqliteStore, emulator: Emulator, alice: Person
 ) -> None:
@@ -242,6 +264,21 @@ async def test_a_single_refusal_of_the_token_may_be_a_proxys(
         await settle(lambda: bool(desk.updates))
 
     assert desk.texts() == ["hello"]
+
+
+async def test_once_the_token_was_known_a_proxy_may_deny_it_for_a_while(
+    bot: Bot, store: SqliteStore, emulator: Emulator, alice: Person
+) -> None:
+    desk = Desk()
+    async with polling(bot, store, desk) as poller:
+        await settle(lambda: emulator.updates.polling)
+        emulator.fail("getUpdates", refuse(404), times=REFUSALS)  # from the next on
+        alice.send("before")
+        await settle(lambda: "TELEGRAM_API_URL" in poller.trouble)
+        alice.send("after")
+        await settle(lambda: len(desk.updates) == 2, within=8)
+
+    assert desk.texts() == ["before", "after"]
 
 
 @pytest.mark.parametrize(

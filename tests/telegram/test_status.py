@@ -13,11 +13,13 @@ from bot import __version__
 from bot.agent.lanes import Job, Lanes
 from bot.clock import SettableClock
 from bot.demo import Emulator, Person, refuse
+from bot.llm.cooldowns import Rest
+from bot.llm.fallback import Link
 from bot.store.base import StoredUpdate
 from bot.store.sqlite import SqliteStore
 from bot.telegram.poller import Poller
 from bot.telegram.send_gate import Priority, SendGate
-from bot.telegram.status import Status, duration, memory, size
+from bot.telegram.status import Status, duration, memory, size, time_of_day
 from tests.telegram.conftest import FAST, HERE, end, question, saying, settle
 
 
@@ -183,3 +185,46 @@ async def test_where_nobody_knows_of_services_and_backups_it_says_so_or_nothing(
 
     assert "Failed units" not in text
     assert "last backup never" in text
+
+
+CHAIN = [
+    Link("acme:big", rest=Rest(1_700_000_690.0, "acme answered 429")),
+    Link("acme:small", answered=1_700_000_600.0),
+    Link("other:spare"),
+]
+
+
+@pytest.mark.parametrize(
+    ("language", "title", "rests", "answered"),
+    [
+        ("en", "Models, in this order:", "rests until", "answered last"),
+        ("id", "Model, urut begini:", "istirahat sampai", "terakhir menjawab"),
+        ("pt", "Modelos, nesta ordem:", "descansa até", "respondeu por último"),
+    ],
+)
+async def test_of_a_chain_it_says_who_answered_last_and_who_rests_until_when_and_why(
+    page: Page, language: str, title: str, rests: str, answered: str
+) -> None:
+    status = page()
+    status.links, status.language = lambda: CHAIN, language
+
+    text = await status.text()
+
+    shown = [
+        title,
+        f"⏸ acme:big {rests} {time_of_day(1_700_000_690)}: acme answered 429",
+        f"✓ acme:small {answered}, {time_of_day(1_700_000_600)}",
+        "• other:spare",
+    ]
+    assert "\n".join(shown) + "\nLast poll" in text
+    assert "Model: " not in text
+
+
+async def test_a_model_that_rests_is_said_to_rest_even_where_it_was_the_last_to_answer(page: Page) -> None:
+    status = page()
+    status.links = lambda: [Link("a:1", answered=1.0, rest=Rest(1_700_000_690.0, "a answered 500"))]
+
+    text = await status.text()
+
+    assert "⏸ a:1 rests until" in text
+    assert "answered last" not in text

@@ -112,6 +112,13 @@ def test_every_value_is_hidden_however_a_key_is_written(folder: Path) -> None:
     assert redactor.redact(text) == f"{MASK} {MASK} {MASK} {tx_hash}"
 
 
+@pytest.mark.parametrize("shown", ["[1,2,33,4]", "[1, 2, 33, 4]", "[1,2, 33,4]"])
+def test_a_key_in_numbers_is_hidden_however_they_are_spaced(folder: Path, shown: str) -> None:
+    credentials = write_credentials(folder, wallet="SOLANA_PRIVATE_KEY=[1,2, 33,4]\n")
+
+    assert Redactor(credentials.values()).redact(f"it is {shown}") == f"it is {MASK}"
+
+
 def test_what_is_read_is_learnt_by_the_redactor_also_when_the_file_is_new(folder: Path) -> None:
     redactor = Redactor()
     credentials = Credentials(folder, learn=redactor.add)

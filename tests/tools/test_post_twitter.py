@@ -1,9 +1,12 @@
 """X11 against a server that checks every signature: posted once, or it says why not."""
 
 import asyncio
+import contextlib
+import os
 import socket
+import threading
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import httpx
@@ -15,10 +18,10 @@ from bot.clock import SettableClock
 from bot.demo.x_server import KEYS, XServer, serve_x
 from bot.errors import ToolError
 from bot.messages import Conversation, ToolCall
-from bot.store.posts import PostState
+from bot.store.posts import Post, PostState
 from bot.tools import ToolContext, ToolOutcome, Tools
 from bot.tools.card import CardDetails
-from bot.tools.post_twitter import Poster, Weighed, post_twitter, weigh, x_api_url
+from bot.tools.post_twitter import Poster, Weighed, post_twitter, read_image, weigh, x_api_url
 from tests.tools.wallet.town import WalletStore, write_credentials
 
 HERE = Conversation(7)
@@ -52,10 +55,13 @@ class Desk:
         await self.show(call)
         return await self.run(call)
 
-    async def state(self, call: ToolCall) -> PostState:
-        post = await self.store.post(call.id)
+    async def row(self, call_id: str) -> Post:
+        post = await self.store.post(call_id)
         assert post is not None
-        return post.state
+        return post
+
+    async def state(self, call: ToolCall) -> PostState:
+        return (await self.row(call.id)).state
 
 
 def posting(text: str = "Hello, world", image: str = "", call_id: str = "c1") -> ToolCall:
@@ -188,6 +194,40 @@ class TestImage:
 
         assert (outcome.code, desk.x.posts) == (code, [])
 
+    async def test_a_pipe_under_its_name_is_no_picture_and_nobody_waits(self, desk: Desk) -> None:
+        os.mkfifo(desk.work_dir / "cat.png")
+
+        with pytest.raises(ToolError, match="no regular file"):
+            await desk.show(posting(image="cat.png"))
+
+    def test_a_link_that_takes_its_place_while_it_is_read_is_not_followed(self, tmp_path: Path) -> None:
+        secret, inside = tmp_path / "secret.png", tmp_path / "work" / "cat.png"
+        secret.write_bytes(PNG)
+        inside.parent.mkdir()
+        other = inside.with_name("other")
+        stop = threading.Event()
+
+        def swap() -> None:
+            while not stop.is_set():
+                other.write_bytes(PNG + b"ours")
+                other.replace(inside)
+                other.symlink_to(secret)
+                other.replace(inside)
+
+        swapping = threading.Thread(target=swap)
+        swapping.start()
+        read = list[bytes]()
+        try:
+            for _ in range(3000):
+                with contextlib.suppress(OSError, ToolError):
+                    read.append(read_image("cat.png", inside.parent, inside.parent).data)
+        finally:
+            stop.set()
+            swapping.join()
+
+        assert read != []
+        assert PNG not in read
+
 
 class TestLength:
     async def test_one_over_says_by_how_much_and_asks_nobody(self, desk: Desk) -> None:
@@ -255,6 +295,29 @@ class TestRefusals:
         await desk.post(posting())
 
         with pytest.raises(ToolError, match="out already: https://x.com/kai_demo/status/") as raised:
+            await desk.show(posting(call_id="c2"))
+
+        assert raised.value.code == "Duplicate"
+
+    async def test_two_cards_for_one_text_post_it_once(self, desk: Desk) -> None:
+        calls = [posting(), posting(call_id="c2")]
+        for call in calls:
+            await desk.show(call)
+
+        outcomes = await asyncio.gather(*map(desk.run, calls))
+
+        assert [outcome.code for outcome in outcomes] == ["", "Duplicate"]
+        assert desk.x.asked.count("/2/tweets") == 1
+
+    async def test_a_post_that_is_out_counts_more_than_one_that_may_be(self, desk: Desk) -> None:
+        desk.x.silent = True
+        await desk.post(posting())
+        desk.x.silent = False
+        await desk.store.plan_post(replace(await desk.row("c1"), call_id="c3"))
+        await desk.store.sending_post("c3", at=desk.clock())
+        await desk.store.finish_post("c3", PostState.POSTED, post_id="5")
+
+        with pytest.raises(ToolError) as raised:
             await desk.show(posting(call_id="c2"))
 
         assert raised.value.code == "Duplicate"
@@ -340,6 +403,18 @@ class TestUnknown:
         details = await desk.show(posting(call_id="c2"))
 
         assert "may be out already" in details.warnings[0]
+
+    async def test_a_doubt_that_came_after_the_card_makes_a_new_one(self, desk: Desk, how: str) -> None:
+        shown = await desk.show(posting(call_id="c2"))
+        setattr(desk.x, how, True)
+        await desk.post(posting())
+        setattr(desk.x, how, False)
+
+        outcome = await desk.run(posting(call_id="c2"))
+        again = await desk.show(posting(call_id="c2"))
+
+        assert (outcome.code, desk.x.asked.count("/2/tweets")) == ("not_executed", 1)
+        assert (again.fingerprint != shown.fingerprint, len(again.warnings)) == (True, 1)
 
     async def test_a_duplicate_afterwards_means_that_it_was_posted(self, desk: Desk, how: str) -> None:
         setattr(desk.x, how, True)

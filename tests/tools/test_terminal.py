@@ -115,6 +115,16 @@ async def test_background_children_are_told_with_their_output(tools: Tools, cont
     assert not outcome.is_error
 
 
+async def test_a_command_done_again_after_a_kill_has_its_whole_output_too(
+    tools: Tools, context: ToolContext
+) -> None:
+    (context.output_dir / f"{context.call_id}.txt").write_text("half of the output")
+
+    outcome = await run(tools, context, "seq 1 100000")
+
+    assert contents(outcome.file).startswith(b"1\n2\n")
+
+
 async def test_long_output_names_its_file(tools: Tools, context: ToolContext) -> None:
     outcome = await run(tools, context, "seq 100000")
 

@@ -8,7 +8,9 @@ from bot.safety.judge import Call, find_spec, handles, judge_spec, parse_options
 from bot.safety.programs.shell import run_script
 from bot.safety.words import NAME, is_literal, is_unknown
 
-_MODULES_LOW = frozenset(["json.tool", "this", "platform", "sysconfig", "tokenize", "ast", "calendar"])
+_MODULES_LOW = frozenset(
+    ["json.tool", "site", "this", "platform", "sysconfig", "tokenize", "ast", "calendar"]
+)
 _MODULES_MEDIUM = frozenset(
     ["venv", "compileall", "py_compile", "build", "ensurepip", "zipfile", "tarfile", "pydoc", "cProfile"]
 )
@@ -175,7 +177,9 @@ def go(call: Call) -> Flow:
         ):
             call.high("runs another program", value)
     for word in call.operands:
-        if "@" in word and call.verb in ("run", "install", "get"):
+        if call.verb == "run" and (re.match(r"[\w\-]+(?:\.[\w\-]+)+/", word) or "://" in word or "@" in word):
+            call.high("runs code fetched from the network", word)
+        elif "@" in word and call.verb in ("run", "install", "get"):
             call.medium("fetches code from the network", word)
     return Flow("pipe")
 

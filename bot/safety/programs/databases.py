@@ -239,7 +239,7 @@ def mongo(call: Call) -> Flow:
     read = re.fullmatch(
         r"""(?x)\s*(?:print(?:json)?\()?(?:db(?:\.[\w]+|\[["'][\w.]+["']\]|\.getCollection\(["'][\w.]+["']\))*
         (?:\.(?:find|findOne|count|countDocuments|estimatedDocumentCount|stats|distinct|getIndexes|serverStatus|getCollectionNames|hello|version|limit|sort|pretty|
-        toArray|explain|adminCommand)\((?:[^()`;=]|ISODate\("[^"]*"\))*\))+|rs\.status\(\)|show\s+(?:dbs|databases|collections))\)?\s*;?\s*""",
+        toArray|explain|adminCommand)\((?:[^()`;=]|ISODate\("[^"]*"\))*\))+(?:\.\w+)*|rs\.status\(\)|show\s+(?:dbs|databases|collections))\)?\s*;?\s*""",
         text,
     )
     if (

@@ -19,6 +19,14 @@ def date(call: Call) -> Flow:
     return Flow("pipe", line=NAME, safe=True)
 
 
+@handles("postconf")
+def postconf(call: Call) -> Flow:
+    for word in call.operands:
+        if "=" in word or not is_literal(word):
+            call.high("changes mail settings", word)
+    return Flow("pipe", taints=frozenset(["data"]))
+
+
 @handles("kill", raw=True)
 def kill(call: Call) -> Flow:
     words = list(call.args)

@@ -176,7 +176,7 @@ def rsync(call: Call) -> Flow:
         return Flow("pipe")
     if call.has("--remove-source-files"):
         call.high("deletes the files it copies")
-    dry = call.has("-n", "--dry-run")
+    dry = call.has("-n", "--dry-run", "--list-only")
     if dry:
         call.clear()
     deletes = [name for name, _ in call.options if name.startswith("--del")]

@@ -8,9 +8,11 @@ from bot.store.base import Effect, StoredEffect, UpdateIds
 from bot.store.codec import from_key, key, storable, to_json
 from bot.store.sqlite.inbox import finish
 from bot.store.sqlite.part import Part
-from bot.store.sqlite.previews import hand_over
+from bot.store.sqlite.previews import hand_over, settle_preview, stand_in
 
 EffectRow = tuple[str, int, int, str, str, float]
+
+NO_ID = "telegram took it, but did not answer in time: which message it became is not known"
 
 
 class SqliteOutbox(Part):
@@ -47,20 +49,41 @@ class SqliteOutbox(Part):
     async def sending(self, effect_id: int, *, resend: bool = False) -> None:
         await self._change("unsure = 1, resent = resent OR ?", resend, effect_id)
 
-    async def part_sent(self, effect_id: int, message_id: int, *, last: bool) -> None:
-        # Each part is a message of its own, so the next one may be sent again once as well.
-        await self._change(
-            "sent = json_insert(sent, '$[#]', ?), unsure = 0, resent = 0, done_at = ?",
-            message_id,
-            self._clock() if last else None,
-            effect_id,
-        )
+    async def part_sent(self, effect_id: int, message_id: int | None, *, last: bool) -> None:
+        if message_id is not None and message_id <= 0:
+            raise ValueError(f"not an id that telegram gives a message: {message_id!r}")
+        done_at = self._clock() if last else None
+
+        def job(db: sqlite3.Connection) -> None:
+            # Each part is a message of its own, so the next one may be sent again as well.
+            changed = db.execute(
+                "UPDATE outbox SET sent = json_insert(sent, '$[#]', ?), unsure = 0, resent = 0"
+                " WHERE id = ? AND done_at IS NULL",
+                (message_id, effect_id),
+            ).rowcount
+            if not changed:
+                return
+            settle_preview(db, effect_id)
+            if last:
+                db.execute(
+                    "UPDATE outbox SET done_at = ?, error = iif("
+                    "EXISTS (SELECT 1 FROM json_each(sent) WHERE value IS NULL), ?, '') WHERE id = ?",
+                    (done_at, NO_ID, effect_id),
+                )
+
+        await self._db.write(job)
 
     async def not_sent(self, effect_id: int) -> None:
         await self._change("unsure = 0", effect_id)
 
+    async def stand_in(self, effect_id: int, message_id: int) -> None:
+        await self._db.write(lambda db: stand_in(db, effect_id, message_id))
+
     async def give_up(self, effect_id: int, error: str) -> None:
         await self._change("done_at = ?, error = ?", self._clock(), storable(error), effect_id)
+
+    async def finish_effect(self, effect_id: int) -> None:
+        await self._change("done_at = ?", self._clock(), effect_id)
 
     async def outbox_size(self) -> int:
         [(count,)] = await self._db.read("SELECT count(*) FROM outbox WHERE done_at IS NULL")

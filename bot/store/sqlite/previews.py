@@ -27,6 +27,22 @@ class SqlitePreviews(Part):
 
         return await self._db.write(job)
 
+    async def begin_answer(self, conversation: Conversation) -> Preview | None:
+        where = key(conversation)
+
+        def job(db: sqlite3.Connection) -> Preview | None:
+            if _answered(db, where):
+                return None
+            db.execute(
+                "INSERT INTO previews (chat_id, thread_id, kind) VALUES (?, ?, 'answer')"
+                " ON CONFLICT (chat_id, thread_id, kind) WHERE effect_key = '' DO NOTHING",
+                where,
+            )
+            sql = f"{COLUMNS} WHERE chat_id = ? AND thread_id = ? AND kind = 'answer' AND effect_key = ''"
+            return _preview(db.execute(sql, where).fetchone())
+
+        return await self._db.write(job)
+
     async def preview_sent(self, preview_id: int, message_id: int) -> None:
         sql = "UPDATE previews SET message_id = ? WHERE id = ?"
         await self._db.write(lambda db: db.execute(sql, (message_id, preview_id)).rowcount)
@@ -53,6 +69,19 @@ def _preview(row: Sequence[Any]) -> Preview:
     return Preview(preview_id, from_key(chat_id, thread_id), kind, message_id)
 
 
+def _answered(db: sqlite3.Connection, where: tuple[int, int]) -> bool:
+    """Whether nothing was said since the newest answer was stored: it has taken over what it will finish."""
+    answered = db.execute(
+        "SELECT created_at FROM outbox WHERE chat_id = ? AND thread_id = ? AND kind = 'answer'"
+        " AND payload ->> 'preview' ORDER BY id DESC LIMIT 1",
+        where,
+    ).fetchone()
+    said = db.execute(
+        "SELECT kind, at FROM messages WHERE chat_id = ? AND thread_id = ? ORDER BY id DESC LIMIT 1", where
+    ).fetchone()
+    return bool(answered and said and said[0] != "user" and answered[0] >= said[1])
+
+
 def forget_previews(db: sqlite3.Connection, conversation: Conversation) -> None:
     """What still stands open belongs to an older turn: it stays as it is."""
     db.execute(
@@ -67,3 +96,18 @@ def hand_over(db: sqlite3.Connection, effect_key: str, chat_id: int, thread_id: 
         " WHERE chat_id = ? AND thread_id = ? AND kind = 'answer' AND effect_key = ''",
         (effect_key, chat_id, thread_id),
     )
+
+
+def stand_in(db: sqlite3.Connection, effect_id: int, message_id: int) -> None:
+    """Have an effect that is not done finish this message next."""
+    settle_preview(db, effect_id)
+    db.execute(
+        "INSERT INTO previews (chat_id, thread_id, kind, message_id, effect_key)"
+        " SELECT chat_id, thread_id, 'answer', ?, key FROM outbox WHERE id = ? AND done_at IS NULL",
+        (message_id, effect_id),
+    )
+
+
+def settle_preview(db: sqlite3.Connection, effect_id: int) -> None:
+    """What an effect was to finish is finished, or another takes its place."""
+    db.execute("DELETE FROM previews WHERE effect_key = (SELECT key FROM outbox WHERE id = ?)", (effect_id,))

@@ -8,7 +8,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from bot.errors import StoreError
-from bot.messages import Conversation, Message
+from bot.messages import Conversation, Message, Usage
 from bot.store.base import Said, Spending
 from bot.store.codec import decode, from_key, key, storable
 from bot.store.sqlite.part import Part
@@ -51,11 +51,15 @@ class SqliteRecords(Part):
 
     async def spending(self, since: float) -> list[Spending]:
         rows = await self._db.read(
-            "SELECT model, user_id, count(*), sum(input), sum(output) FROM usage WHERE at >= ?"
-            " GROUP BY model, user_id ORDER BY sum(input) + sum(output) DESC",
+            "SELECT model, user_id, input, output, cache_read, cache_write, reasoning FROM usage"
+            " WHERE at >= ? ORDER BY id",
             (since,),
         )
-        return [Spending(*row) for row in rows]
+        found: dict[tuple[str, int | None], list[Usage]] = {}
+        for model, user_id, *tokens in rows:
+            found.setdefault((model, user_id), []).append(Usage(*tokens))
+        spent = [Spending(model, user_id, tuple(usages)) for (model, user_id), usages in found.items()]
+        return sorted(spent, key=lambda one: -(one.input + one.output))
 
     async def spent_by_day(self, since: float, days: int) -> list[int]:
         rows = await self._db.read(

@@ -1,7 +1,6 @@
 """Commands about the model: which one answers here, what it may use, what it has used."""
 
 import hashlib
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from telegram import Message
 from bot.messages import Conversation
 from bot.store.base import Effect, Spending
 from bot.telegram import inbound
+from bot.telegram.commands.bill import bill, prices_from
 from bot.telegram.commands.row import Asked, Pressed
 from bot.telegram.png import bars
 from bot.texts import say
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from bot.telegram.face import TelegramFace
 
 DAYS = 30
-MOST_ROWS = 20
 
 
 async def model(face: "TelegramFace", asked: Asked) -> str:
@@ -81,11 +80,15 @@ async def usage(face: "TelegramFace", asked: Asked) -> str:
     now = datetime.fromtimestamp(face.now()).astimezone()
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     names = await face.store.names()
-    parts = []
+    parts, seen = [], list[Spending]()
     for key, since in (("usage_today", today), ("usage_month", today.replace(day=1))):
         rows = await face.store.spending(since.timestamp())
         total = sum(row.input + row.output for row in rows)
-        parts.append("\n".join([say(face.language, key, tokens=f"{total:,}"), *listed(rows, names)]))
+        seen += rows
+        lines = bill(face.language, rows, names)
+        parts.append("\n".join([say(face.language, key, tokens=f"{total:,}"), *lines]))
+    if prices := prices_from(face.language, seen):
+        parts.append(prices)
     first = today - timedelta(days=DAYS - 1)
     by_day = await face.store.spent_by_day(first.timestamp(), DAYS)
     text = "\n\n".join(parts)
@@ -106,13 +109,3 @@ async def usage(face: "TelegramFace", asked: Asked) -> str:
         ]
     )
     return text
-
-
-def listed(rows: Sequence[Spending], names: dict[int, str]) -> list[str]:
-    """Return a line for each model and person."""
-    lines = [
-        f"• {row.model or '?'} · {names.get(row.user_id or 0) or row.user_id or '–'}: "
-        f"{row.input:,} + {row.output:,} ({row.calls}×)"
-        for row in rows
-    ]
-    return lines if len(lines) <= MOST_ROWS else [*lines[:MOST_ROWS], "…"]

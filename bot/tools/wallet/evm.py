@@ -4,6 +4,7 @@ Methods and their answers: https://ethereum.github.io/execution-apis/
 """
 
 import asyncio
+import re
 from typing import Any
 
 import httpx
@@ -16,7 +17,7 @@ from bot.tools.wallet.amounts import show_amount
 from bot.tools.wallet.chains import Chain, Token
 from bot.tools.wallet.keys import evm_address_of, load_evm
 from bot.tools.wallet.network import Fate, Order, Signed, Simulation
-from bot.tools.wallet.rpc import Node, Nodes, RpcError
+from bot.tools.wallet.rpc import Node, Nodes, RpcError, Unasked
 
 TRANSFER = "a9059cbb"
 BALANCE_OF = "70a08231"
@@ -31,8 +32,18 @@ L1_FEE_ORACLE = "0x420000000000000000000000000000000000000F"
 PLAIN = 21_000
 """Gas of a transfer to a wallet; anything else is estimated, and given a fifth more."""
 
-KNOWN = ("already known", "already imported", "known transaction", "alreadyknown", "already exists")
+KNOWN = re.compile(r"already (?:known|imported|exists)|alreadyknown|\bknown transaction", re.IGNORECASE)
 """What nodes say to bytes they have: geth, anvil and reth, Nethermind, Besu."""
+
+REFUSED = re.compile(
+    r"insufficient ?funds|exceeds account balance|underpriced|fee ?too ?low|configured (?:cap|minimum)"
+    r"|intrinsic gas|gas limit|gas required|base fee|max fee per gas|max priority fee|invalid sender"
+    r"|chain.?id|signature|not supported|oversized|nonce too high",
+    re.IGNORECASE,
+)
+"""What nodes say to bytes that they surely did not take: the lists of errors in geth's `core/error.go` and
+`core/txpool/errors.go`, and how Nethermind and Besu word them. Whatever else a node says, "timed out" with
+the same code for one, may be said of bytes that went on; "nonce too low" is said of our own, once mined."""
 
 DELEGATED = "0xef0100"
 """How the code of a person's wallet begins that uses EIP-7702."""
@@ -156,7 +167,7 @@ class Evm:
         fate = await self.look_up(transfer)
         if fate.state is not TransferState.UNKNOWN:
             return fate
-        refused = all(isinstance(answer, RpcError) and answer.final for answer in answers)
+        refused = all(map(_refuses, answers))
         state = TransferState.FAILED if first and refused else TransferState.UNKNOWN
         return Fate(state, f"not taken by any node: {answers[0]}")
 
@@ -175,14 +186,22 @@ class Evm:
                     "" if worked else "it was mined and reverted: nothing was paid but the fee",
                     int(receipt["blockNumber"], 16),
                     fee,
+                    doubtful=not worked,
                 )
         for found in await self._nodes.ask_each("eth_getTransactionByHash", transfer.tx_hash):
             if isinstance(found, dict):
                 return Fate(TransferState.SENT)
-        used = [isinstance(count, str) and int(count, 16) > transfer.nonce for count in counts]
-        if all(used) and all(receipt is None for receipt in receipts):
+        # Of the nodes that answer: one that is gone for good must not keep the place for ever.
+        answered = [
+            int(count, 16) > transfer.nonce
+            for count, receipt in zip(counts, receipts, strict=True)
+            if isinstance(count, str) and receipt is None
+        ]
+        if answered and all(answered):
             return Fate(
-                TransferState.FAILED, f"replaced: another transaction used its place (nonce {transfer.nonce})"
+                TransferState.FAILED,
+                f"replaced: another transaction used its place (nonce {transfer.nonce})",
+                doubtful=True,
             )
         return Fate(TransferState.UNKNOWN, "no node knows it")
 
@@ -279,7 +298,13 @@ def _reason(error: RpcError) -> str:
 
 
 def _knows(answer: Any) -> bool:
-    return isinstance(answer, RpcError) and any(word in answer.message.lower() for word in KNOWN)
+    return isinstance(answer, RpcError) and KNOWN.search(answer.message) is not None
+
+
+def _refuses(answer: Any) -> bool:
+    if isinstance(answer, Unasked):
+        return True
+    return isinstance(answer, RpcError) and answer.final and REFUSED.search(answer.message) is not None
 
 
 def _rounded_up(number: int) -> int:

@@ -58,6 +58,8 @@ def read_amounts(text: str, chains: Mapping[str, Chain]) -> tuple[dict[str, Deci
         if not chain and len(asset) > 20:
             problems.append(f"{entry!r} needs a chain: a contract means nothing without (0x…@base=5)")
             continue
+        if chain and (known := chains[chain].known_token(asset)):
+            asset = known.symbol  # by its contract, which is how it may be written too
         name = limit_name(asset, chain or "")
         if name in amounts:
             problems.append(f"{name} is given twice")
@@ -81,10 +83,17 @@ def find_limit(
     alone = limit_name(asset, chain.name)
     for name in (alone, limit_name(asset)) if token.known else (alone,):
         if name in per_transfer and name in per_day:
-            others = [other for other in chains if limit_name(asset, other) not in per_transfer]
-            together = (chain.name,) if name == alone else tuple(others)
-            return Limit(name, per_transfer[name], per_day[name], together)
+            return limit_named(name, per_transfer, per_day, chains)
     return None
+
+
+def limit_named(
+    name: str, per_transfer: Mapping[str, Decimal], per_day: Mapping[str, Decimal], chains: Sequence[str]
+) -> Limit:
+    """Return a limit by the operator's name for it. Raises KeyError."""
+    asset, _, chain = name.partition("@")
+    others = [other for other in chains if limit_name(asset, other) not in per_transfer]
+    return Limit(name, per_transfer[name], per_day[name], (chain,) if chain else tuple(others))
 
 
 def limit_name(asset: str, chain: str = "") -> str:

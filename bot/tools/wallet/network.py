@@ -50,12 +50,20 @@ class Signed:
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What became of signed bytes, as far as nodes say. `fee` in the smallest unit of the chain's coin."""
+    """What became of signed bytes, as far as nodes say.
+
+    Attributes:
+        fee: In the smallest unit of the chain's coin.
+        doubtful: FAILED as far as nodes say now, but said of what is paid as well by one that lags (nobody
+            has it, and its place or time is gone) or of a block that is dropped (it reverted): to be believed
+            once it was said for a while.
+    """
 
     state: TransferState
     error: str = ""
     block: int | None = None
     fee: int | None = None
+    doubtful: bool = False
 
 
 class Network(Protocol):
@@ -95,7 +103,8 @@ class Network(Protocol):
         """Hand the stored bytes to the nodes; any number of times. SENT, UNKNOWN, or how it ended.
 
         Args:
-            first: They surely never left this machine, so that a refusal by every node means FAILED.
+            first: They surely never left this machine, so that a refusal by every node, in words that leave
+                no doubt, means FAILED.
         """
         ...
 

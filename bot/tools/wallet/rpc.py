@@ -13,7 +13,7 @@ from bot.errors import ToolError
 TIMEOUT = 10.0
 """Seconds for one node to answer."""
 
-TRY_ANOTHER = {-32005, -32004, -32601, -32603, -32016, -32097}
+TRY_ANOTHER = {429, -32005, -32004, -32601, -32603, -32016, -32097}
 """JSON-RPC errors that are the node's trouble, not the question's: rate limits, methods it lacks, its inside.
 https://eips.ethereum.org/EIPS/eip-1474#error-codes"""
 
@@ -24,18 +24,22 @@ class RpcError(ToolError):
     Attributes:
         number: JSON-RPC's code; 3 is a revert.
         data: What came with it; a revert's reason in hex, for one.
+        final: Whether it is about the question, and not the node's own trouble.
+
+    Args:
+        status: HTTP's, with which it came.
     """
 
-    def __init__(self, number: int, message: str, data: object = None) -> None:
+    def __init__(self, number: int, message: str, data: object = None, *, status: int = 200) -> None:
         super().__init__("EINVAL", f"the node says: {message}")
         self.number = number
         self.message = message
         self.data = data
+        self.final = number not in TRY_ANOTHER and status != 429 and status < 500
 
-    @property
-    def final(self) -> bool:
-        """Whether it is about the question, and not the node's own trouble."""
-        return self.number not in TRY_ANOTHER
+
+class Unasked(ToolError):
+    """The question never got to the node, so that nothing can have come of it."""
 
 
 class Node:
@@ -52,31 +56,37 @@ class Node:
 
         Raises:
             RpcError: The node says no.
+            Unasked: It can't be reached.
             ToolError: No usable answer, by its code: `NetworkTimeout`, `HTTP:503`, … For a call that changes
                 something the outcome is unknown then.
         """
         question = {"jsonrpc": "2.0", "id": next(self._numbers), "method": method, "params": list(params)}
         try:
             response = await self._http.post(self._url, json=question, timeout=TIMEOUT)
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+            # Not chained, here and below: httpx's own words may hold the address.
+            raise Unasked(*self._trouble(_network_code(error), type(error).__name__)) from None
         except httpx.HTTPError as error:
-            # Not chained: httpx's own words may hold the address.
-            raise self._trouble(_network_code(error), type(error).__name__) from None
+            raise ToolError(*self._trouble(_network_code(error), type(error).__name__)) from None
         try:
             answer = response.json()
             if isinstance(problem := answer.get("error"), dict):
                 raise RpcError(
-                    int(problem.get("code", 0)), str(problem.get("message", ""))[:300], problem.get("data")
+                    int(problem.get("code", 0)),
+                    str(problem.get("message", ""))[:300],
+                    problem.get("data"),
+                    status=response.status_code,
                 )
             if response.is_success:
                 return answer["result"]
         except (ValueError, AttributeError, KeyError, TypeError):
             if response.is_success:
-                raise self._trouble("NetworkError", "no JSON-RPC answer") from None
+                raise ToolError(*self._trouble("NetworkError", "no JSON-RPC answer")) from None
         code = "RateLimited" if response.status_code == 429 else f"HTTP:{response.status_code}"
-        raise self._trouble(code, f"HTTP status {response.status_code}")
+        raise ToolError(*self._trouble(code, f"HTTP status {response.status_code}"))
 
-    def _trouble(self, code: str, what: str) -> ToolError:
-        return ToolError(code, f"the node at {self.name} gave no answer: {what}")
+    def _trouble(self, code: str, what: str) -> tuple[str, str]:
+        return code, f"the node at {self.name} gave no answer: {what}"
 
 
 class Nodes:
@@ -124,11 +134,14 @@ class Nodes:
         raise ToolError(failures[0].code, "; ".join(map(str, failures)))
 
     async def ask_each(self, method: str, *params: object) -> list[Any]:
-        """Return what each node answers: its result, or the RpcError or ToolError instead of one."""
+        """Return what each node answers: its result, or the RpcError, Unasked or ToolError instead of one."""
 
         async def ask(node: Node) -> Any:
             try:
                 await self._check(node)
+            except ToolError as error:
+                return Unasked(error.code, str(error))
+            try:
                 return await node.ask(method, params)
             except ToolError as error:
                 return error

@@ -19,7 +19,7 @@ from bot.tools.wallet.chains import Chain, Token
 from bot.tools.wallet.evm import not_enough
 from bot.tools.wallet.keys import load_solana
 from bot.tools.wallet.network import Fate, Order, Signed, Simulation
-from bot.tools.wallet.rpc import Node, Nodes, RpcError
+from bot.tools.wallet.rpc import Node, Nodes, RpcError, Unasked
 
 if TYPE_CHECKING:
     from solders.instruction import Instruction
@@ -42,6 +42,11 @@ EMPTY_ACCOUNT = 0
 TOKEN_ACCOUNT = 165
 """Bytes whose rent the wallet pays when it makes the recipient's account."""
 CONFIRMED = {"commitment": "confirmed"}
+REFUSED = {-32002, -32003, -32602}
+"""Errors of nodes that took nothing: dry run failed, bad signature, bad bytes.
+https://github.com/anza-xyz/agave/blob/master/rpc-client-api/src/custom_error.rs"""
+PROCESSED = "already been processed"
+"""In the error of a dry run of bytes that were run before."""
 
 
 class Solana:
@@ -141,9 +146,12 @@ class Solana:
             return Fate(TransferState.SENT)
         # Also for "already processed", which is said of our own bytes.
         fate = await self.look_up(transfer)
+        processed = any(isinstance(answer, RpcError) and PROCESSED in answer.message for answer in answers)
+        if processed and (fate.doubtful or fate.state is TransferState.UNKNOWN):
+            return Fate(TransferState.SENT)
         if fate.state is not TransferState.UNKNOWN:
             return fate
-        refused = all(isinstance(answer, RpcError) and answer.final for answer in answers)
+        refused = all(map(_refuses, answers))
         state = TransferState.FAILED if first and refused else TransferState.UNKNOWN
         return Fate(state, f"not taken by any node: {answers[0]}")
 
@@ -157,15 +165,22 @@ class Solana:
         for status in statuses:
             if not isinstance(status, dict):
                 continue
+            if status.get("confirmationStatus") not in ("confirmed", "finalized"):
+                return Fate(TransferState.SENT)  # failed or not: that block may be dropped yet
             if status.get("err") is not None:
                 error = f"it ran and failed: {status['err']}"
                 return Fate(TransferState.FAILED, error, status.get("slot"), SIGNATURE_FEE)
-            if status.get("confirmationStatus") in ("confirmed", "finalized"):
-                return Fate(TransferState.MINED, "", status.get("slot"), await self._fee_of(transfer))
-            return Fate(TransferState.SENT)
-        late = [isinstance(height, int) and height > transfer.valid_until for height in heights]
-        if all(late) and all(status is None for status in statuses):
-            return Fate(TransferState.FAILED, "expired: no block took it in time, and none will")
+            return Fate(TransferState.MINED, "", status.get("slot"), await self._fee_of(transfer))
+        # Of the nodes that answer: one that is gone for good must not leave it open for ever.
+        late = [
+            height > transfer.valid_until
+            for height, status in zip(heights, statuses, strict=True)
+            if isinstance(height, int) and status is None
+        ]
+        if late and all(late):
+            return Fate(
+                TransferState.FAILED, "expired: no block took it in time, and none will", doubtful=True
+            )
         return Fate(TransferState.UNKNOWN, "no node knows it yet")
 
     async def _fee_of(self, transfer: Transfer) -> int | None:
@@ -216,6 +231,12 @@ class Solana:
 
     def _coins(self, units: int) -> str:
         return f"{show_amount(units, self.chain.native.decimals)} {self.chain.native.symbol}"
+
+
+def _refuses(answer: Any) -> bool:
+    if isinstance(answer, Unasked):
+        return True
+    return isinstance(answer, RpcError) and answer.final and answer.number in REFUSED
 
 
 def _message(order: Order, salt: str, blockhash: Any) -> "Message":

@@ -5,6 +5,7 @@ stored bytes are ever sent. Bytes that were sent twice pay once.
 """
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import logging
@@ -17,16 +18,17 @@ import httpx
 
 from bot import clock
 from bot.errors import ToolError
-from bot.messages import Conversation, ToolCall
+from bot.messages import Conversation, Notice, ToolCall, Transcript
 from bot.store.transfers import UNRESOLVED, Transfer, Transfers, TransferState
 from bot.tools.card import CardDetails, CardLine
 from bot.tools.credentials import Credentials
-from bot.tools.wallet.addresses import bad_address
+from bot.tools.wallet.addresses import bad_address, evm_address
 from bot.tools.wallet.amounts import plain, read_amount, show_amount
 from bot.tools.wallet.chains import Chain, Token, find_chain
 from bot.tools.wallet.evm import Evm
-from bot.tools.wallet.limits import Limit, find_limit
+from bot.tools.wallet.limits import Limit, find_limit, limit_named
 from bot.tools.wallet.network import Fate, Network, Order, Simulation
+from bot.tools.wallet.news import BEGINNINGS, unread
 from bot.tools.wallet.settings import WalletSettings
 from bot.tools.wallet.solana import Solana
 
@@ -35,7 +37,15 @@ log = logging.getLogger(__name__)
 WAIT = 20.0
 """Seconds a call waits for the receipt before it says "pending"."""
 POLL = 2.0
+DOUBT = 60.0
+"""Seconds for which nodes must go on saying that nothing came of a transfer. One address is many machines,
+and one that lags, or whose newest block is dropped, says so of what is paid: whoever then pays again pays
+twice."""
 SLOWEST_POLL = 60.0
+NEWEST = 20
+"""Transfers of a conversation that the model is told of when they end: older ones ended long ago."""
+TROUBLED = 5
+"""Polls to wait after something went wrong that is not of one chain."""
 NEW_RECIPIENT = "the recipient is not on your list (WALLET_RECIPIENTS)"
 
 Tell = Callable[[Transfer, str], Awaitable[None]]
@@ -59,6 +69,7 @@ class Wallet:
     Args:
         wait: Seconds a call waits for its receipt.
         poll: Seconds between two looks at a transfer that was just sent; older ones are looked at less often.
+        doubt: Seconds for which nodes must go on saying that nothing came of a transfer.
     """
 
     def __init__(
@@ -71,12 +82,15 @@ class Wallet:
         now: clock.Clock = clock.system,
         wait: float = WAIT,
         poll: float = POLL,
+        doubt: float = DOUBT,
     ) -> None:
         self._settings = settings
         self._store = store
         self._now = now
         self._wait = wait
         self._poll = poll
+        self._doubt = doubt
+        self._doubted_since: dict[str, float] = {}
         self._networks: dict[str, Network] = {}
         kinds: Mapping[str, type[Evm] | type[Solana]] = {"evm": Evm, "solana": Solana}
         for name, urls in settings.rpc_urls.items():
@@ -131,7 +145,7 @@ class Wallet:
             planned_at=self._now(),
         )
         await self._store.plan(plan)
-        warnings = [warning, *simulation.warnings]
+        warnings = [warning, *simulation.warnings, *await self._on_its_way(order, call.id)]
         if not order.token.known:
             warnings.append(f"this token is not in Kai's table; it calls itself {order.token.symbol!r}")
         return CardDetails(
@@ -171,21 +185,19 @@ class Wallet:
         """
         while True:
             self._changed.clear()
-            waiting: list[Transfer] = []
+            pauses: list[float] = []
             try:
                 for transfer in await self._store.unresolved():
                     followed = await self._follow(transfer)
-                    waiting += [followed] if followed.state in UNRESOLVED else []
+                    pauses += [self._pause(followed)] if followed.state in UNRESOLVED else []
                 for transfer in await self._store.untold():
-                    await tell(transfer, self.report(transfer))
-                    await self._store.told(transfer.call_id)
+                    pauses += [] if await self._tell(tell, transfer) else [self._poll * TROUBLED]
             except Exception:
                 # Whatever it is, money is on its way: the next round looks again.
                 log.exception("watching transfers failed")
-                await asyncio.sleep(self._poll)
-            pause = min((self._pause(transfer) for transfer in waiting), default=None)
+                pauses = [self._poll * TROUBLED]
             try:
-                async with asyncio.timeout(pause):
+                async with asyncio.timeout(min(pauses, default=None)):
                     await self._changed.wait()
             except TimeoutError:
                 pass
@@ -194,13 +206,9 @@ class Wallet:
         """Return what may be sent and what is used of it, for `/limits`; plain text."""
         lines = []
         for name in sorted(self._settings.max_transfer.keys() & self._settings.max_day.keys()):
-            asset, _, chain_name = name.partition("@")
-            known = len(asset) <= 20
-            chain = self._settings.chains.get(chain_name) or next(iter(self._settings.chains.values()))
-            token = Token(asset, "" if known else asset, 0, known=known)
-            limit = self._find_limit(chain, token)
-            assert limit is not None
-            used = await self._store.paid(limit.of_day(token, self._now()))
+            settings = self._settings
+            limit = limit_named(name, settings.max_transfer, settings.max_day, tuple(settings.chains))
+            used = await self._store.paid(limit.of_day(named_token(name), self._now()))
             each, day = plain(limit.per_transfer), plain(limit.per_day)
             lines.append(f"{name}: {each} a transfer, {plain(used)} of {day} used in 24 hours")
         lines = lines or self._settings.limit_lines()
@@ -212,6 +220,11 @@ class Wallet:
         recent = await self._store.recent(count)
         return "\n\n".join(map(self.report, recent)) or "Nothing was ever sent."
 
+    async def news(self, conversation: Conversation, transcript: Transcript) -> list[Notice]:
+        """Return what became of the conversation's transfers since the transcript last said, oldest first."""
+        recent = await self._store.recent(NEWEST, conversation)
+        return unread(reversed(recent), transcript, self.report)
+
     def report(self, transfer: Transfer) -> str:
         """Return how a transfer stands, in a few lines with its link; plain text."""
         chain = self._settings.chains.get(transfer.chain)
@@ -222,19 +235,28 @@ class Wallet:
         fee = ""
         if chain and transfer.fee is not None:
             fee = f", fee {show_amount(transfer.fee, chain.native.decimals)} {chain.native.symbol}"
+        how = BEGINNINGS.get(transfer.state, "planned")
         match transfer.state:
             case TransferState.MINED:
-                line = f"✅ paid: {what}, block {transfer.block}{fee}"
+                line = f"{how}: {what}, block {transfer.block}{fee}"
             case TransferState.FAILED:
-                line = f"❌ not paid: {what}: {transfer.error}{fee}"
+                line = f"{how}: {what}: {transfer.error}{fee}"
             case TransferState.UNKNOWN:
-                line = f"❔ outcome unknown: {what}: {transfer.error}; it is still being looked for"
-            case TransferState.PLANNED:
-                line = f"planned: {what}"
+                line = f"{how}: {what}: {transfer.error}; it is still being looked for"
             case _:
-                line = f"⏳ pending: {what}"
+                line = f"{how}: {what}"
         link = chain.link(transfer.tx_hash) if chain and transfer.tx_hash else ""
         return "\n".join(filter(None, [line, f"hash {transfer.tx_hash}" if transfer.tx_hash else "", link]))
+
+    async def _tell(self, tell: Tell, transfer: Transfer) -> bool:
+        """Tell how a transfer ended; return whether that worked, for others wait to be told of theirs."""
+        try:
+            await tell(transfer, self.report(transfer))
+            await self._store.told(transfer.call_id)
+        except Exception:
+            log.exception("a receipt can't be told: transfer %s", transfer.tx_hash)
+            return False
+        return True
 
     async def _order(self, asked: Asked) -> tuple[Order, str]:
         """Return the checked order, and a warning about the address or nothing."""
@@ -287,6 +309,15 @@ class Wallet:
                 )
         return await self._networks[order.chain.name].simulate(order)
 
+    async def _on_its_way(self, order: Order, call_id: str) -> list[str]:
+        """Return a warning for each transfer to the same address that may still pay."""
+        return [
+            f"{show_amount(other.units, other.decimals)} {other.symbol} to this address"
+            f" is on its way already: {other.tx_hash}"
+            for other in await self._store.unresolved(order.chain.name, order.sender)
+            if other.recipient == order.recipient and other.call_id != call_id
+        ]
+
     async def _pay(self, plan: Transfer, asked: Asked) -> Transfer:
         async with self._lock(plan):
             transfer = await self._store.transfer(plan.call_id)
@@ -336,8 +367,8 @@ class Wallet:
         return kept
 
     async def _broadcast(self, transfer: Transfer, *, first: bool) -> Transfer:
-        fate = await self._networks[transfer.chain].broadcast(transfer, first=first)
-        return await self._note(transfer, fate)
+        network = self._networks[transfer.chain]
+        return await self._note(transfer, await fate_of(network.broadcast(transfer, first=first)))
 
     async def _follow(self, transfer: Transfer) -> Transfer:
         """Take one look at a transfer that has no end, and send its bytes again where nobody knows them."""
@@ -349,13 +380,18 @@ class Wallet:
             assert current is not None
             if current.state not in UNRESOLVED:
                 return current
-            if current.state is TransferState.SENT:
-                fate = await network.look_up(current)
+            # In doubt nothing is sent again: a gateway takes anything, and the doubt would begin anew.
+            if current.state is TransferState.SENT or current.call_id in self._doubted_since:
+                fate = await fate_of(network.look_up(current))
                 if fate.state is not TransferState.UNKNOWN:
                     return await self._note(current, fate)
             return await self._broadcast(current, first=False)
 
     async def _note(self, transfer: Transfer, fate: Fate) -> Transfer:
+        if not fate.doubtful:
+            self._doubted_since.pop(transfer.call_id, None)
+        elif not self._long_doubted(transfer):
+            fate = Fate(TransferState.UNKNOWN, f"{fate.error}; waiting to be sure of it")
         if (fate.state, fate.error) == (transfer.state, transfer.error):
             return transfer
         if fate.state is TransferState.UNKNOWN:
@@ -363,6 +399,10 @@ class Wallet:
         return await self._store.move(
             transfer.call_id, fate.state, error=fate.error, block=fate.block, fee=fate.fee
         )
+
+    def _long_doubted(self, transfer: Transfer) -> bool:
+        now = asyncio.get_running_loop().time()
+        return now - self._doubted_since.setdefault(transfer.call_id, now) >= self._doubt
 
     async def _receipt(self, transfer: Transfer) -> Transfer:
         """Wait a little for the end of a transfer; return it as it stands then."""
@@ -421,6 +461,28 @@ class Wallet:
             f"{plain(limit.per_transfer)} {token.symbol} a transfer;"
             f" after this {plain(left)} of {plain(limit.per_day)} left in 24 hours"
         )
+
+
+async def fate_of(asking: Awaitable[Fate]) -> Fate:
+    """Return what a network found out; UNKNOWN when it can't make sense of what a node says.
+
+    The bytes are signed by then, so nothing that happens here may look as if nothing had been done.
+    """
+    try:
+        return await asking
+    except Exception:
+        log.exception("a node's answer about a transfer can't be read")
+        return Fate(TransferState.UNKNOWN, "a node's answer can't be read")
+
+
+def named_token(name: str) -> Token:
+    """Return what a limit's name is about, as far as payments of it are counted."""
+    asset = name.partition("@")[0]
+    if len(asset) <= 20:
+        return Token(asset, "", 0)
+    with contextlib.suppress(ToolError):  # a mint of Solana, or a slip that no payment can be of
+        asset, _ = evm_address(asset)
+    return Token(asset, asset, 0, known=False)
 
 
 def asked_by(call: ToolCall) -> Asked:

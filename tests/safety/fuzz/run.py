@@ -1,29 +1,47 @@
 """Holds the classifier against what bash really does.
 
-Each input is run by bash with an empty PATH and a `command_not_found_handle` that logs every name bash tried
-to start. A name that was tried, that the classifier did not list, in a command that it did not call high, is
-a hole: somebody could hide a program in it.
+Each input is run by bash with an empty PATH and a `command_not_found_handle` that logs what bash would start,
+with its arguments. A program that was tried, that the classifier did not list, in a command
+that it did not call high, is a hole: somebody could hide a program in it. So are arguments that it did not
+foresee: somebody could hide a path or an option.
 """
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot.messages import Risk
-from bot.safety import classify
+from bot.safety import classify, words
+from bot.safety.rules import built_in_rules
+from bot.safety.scan import Scan
 from tests.safety.fuzz.generate import Generator
+from tests.safety.fuzz.generate_values import ValueGenerator
 
 BATCH = 250
+SEPARATOR = "\x1e"
+# What each mark of a word stands for; an unquoted one may be several words.
+HOLES = {
+    words.ANY: f"[^{SEPARATOR}]*",
+    words.NUM: "-?[0-9]*",
+    words.NAME: f"[^/ {SEPARATOR}]*",
+    words.PATH: f"[^{SEPARATOR}]*",
+    words.HOME: f"[^{SEPARATOR}]*",
+    words.STAR: ".*",
+    words.MARK: ".*",
+    words.SET: ".*",
+    words.SPLIT: ".*",
+}
 
 # A text may loop for ever: it ends after a second of its own time, or when it has tried enough names.
 DRIVER = r"""
 command_not_found_handle() {
-  local seen
-  printf '%s\0' "$1" >&9
+  local seen IFS=$'\x1e'
+  printf '%s\0' "$*" >&9
   mapfile -d '' -t seen <"$LOG"
   ((${#seen[@]} < 40)) || builtin kill -9 $$
   return 127
@@ -41,6 +59,7 @@ for file in "$1"/*.sh; do
   exec 9>&-
 done
 """
+SOLE = frozenset([words.NUM, words.NAME, words.PATH])
 
 
 @dataclass(slots=True)
@@ -53,8 +72,8 @@ class Tally:
     holes: list[tuple[str, str]] = field(default_factory=list)
 
 
-def run_in_bash(texts: list[str]) -> list[set[str]]:
-    """Return the names of the programs bash tried to start, for each text."""
+def run_in_bash(texts: list[str]) -> list[set[tuple[str, ...]]]:
+    """Return the programs bash tried to start, with their arguments, for each text."""
     with tempfile.TemporaryDirectory() as place:
         inputs, work = Path(place, "in"), Path(place, "work")
         inputs.mkdir()
@@ -70,11 +89,12 @@ def run_in_bash(texts: list[str]) -> list[set[str]]:
             timeout=300,
             check=False,
         )
-        tried: list[set[str]] = []
+        tried: list[set[tuple[str, ...]]] = []
         for index in range(len(texts)):
             log = inputs / f"{index:05}.sh.log"
             raw = log.read_bytes() if log.exists() else b""
-            tried.append({name.decode("utf-8", "replace") for name in raw.split(b"\0") if name})
+            lines = [line.decode("utf-8", "replace") for line in raw.split(b"\0") if line]
+            tried.append({tuple(line.split(SEPARATOR)) for line in lines})
         return tried
 
 
@@ -100,15 +120,52 @@ def compare(batch: list[str], tally: Tally) -> None:
         if verdict.risk is Risk.HIGH:
             continue
         tally.passed += 1
-        seen = {invocation.program for invocation in verdict.invocations}
-        for name in tried - seen:
-            tally.holes.append((text, name))
+        foreseen = Foreseen(text)
+        for argv in tried:
+            if not foreseen.covers(argv):
+                tally.holes.append((text, " ".join(argv)))
+
+
+class Recording(Scan):
+    """A scan that keeps the words as it knows them, holes and all."""
+
+    argvs: list[list[str]]
+
+    def record(self, program: str, arguments: Sequence[str], source: str) -> None:
+        self.argvs.append([program, *arguments])
+        super().record(program, arguments, source)
+
+
+class Foreseen:
+    """The programs with arguments that the classifier thinks a command may start."""
+
+    def __init__(self, text: str) -> None:
+        scan = Recording(built_in_rules(), ["."])
+        scan.argvs = []
+        scan.read(text)
+        self.patterns = [re.compile("".join(map(pattern, argv)), re.DOTALL) for argv in scan.argvs]
+
+    def covers(self, argv: Sequence[str]) -> bool:
+        line = "".join(SEPARATOR + word for word in argv)
+        return any(known.fullmatch(line) for known in self.patterns)
+
+
+def pattern(word: str) -> str:
+    """Return an expression for what a word may become, the separator before each word included."""
+    body = "".join(HOLES.get(char) or re.escape(char) for char in word)
+    if word.startswith("/home/"):
+        body = body.replace("/home/", "(?:/home/|~)", 1)  # bash knows who has a home
+    if word[:1] in (words.NAME, words.PATH):
+        body = "(?!-)" + body
+    # Also what a program printed vanishes when that is nothing.
+    may_vanish = any(char in word for char in words.SPLIT + words.GLOB) or word in SOLE
+    return f"(?:{SEPARATOR}{body})?" if may_vanish else SEPARATOR + body
 
 
 def random_texts(count: int, seed: int) -> Iterable[str]:
-    generator = Generator(seed)
-    for _ in range(count):
-        yield generator.text()
+    generators = Generator(seed), ValueGenerator(seed)
+    for index in range(count):
+        yield generators[index % 2].text()
 
 
 def main(arguments: list[str]) -> int:
@@ -116,7 +173,7 @@ def main(arguments: list[str]) -> int:
     seed = int(arguments[1]) if len(arguments) > 1 else int.from_bytes(os.urandom(4), "big")
     tally = hold_against_bash(random_texts(count, seed))
     for text, name in tally.holes[:40]:
-        sys.stdout.write(f"hole: bash started {name!r} in {text!r}\n")
+        sys.stdout.write(f"hole: bash started {name!r} unforeseen in {text!r}\n")
     sys.stdout.write(
         f"seed {seed}: {tally.inputs} inputs, {tally.started} started something, "
         f"{tally.passed} of them not high, {len(tally.holes)} holes\n"

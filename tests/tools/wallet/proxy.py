@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 Answer = dict[str, Any] | int | None
-"""A JSON-RPC answer, an HTTP status, or no answer at all: the connection is cut."""
+"""A JSON-RPC answer, whose `status` is HTTP's; an HTTP status alone; or nothing: the connection is cut."""
 
 Pass = Callable[[], dict[str, Any]]
 """Asks the real node and returns its answer."""
@@ -87,7 +87,8 @@ def run_proxy(upstream: str) -> Iterator[Proxy]:
             if answer is None:
                 self.close_connection = True
                 return
-            status, body = (answer, {}) if isinstance(answer, int) else (200, answer)
+            status, body = (answer, {}) if isinstance(answer, int) else (200, dict(answer))
+            status = body.pop("status", status)
             raw = json.dumps({"jsonrpc": "2.0", "id": question["id"], **body}).encode()
             self.send_response(status)
             self.send_header("content-type", "application/json")
@@ -114,6 +115,6 @@ def run_proxy(upstream: str) -> Iterator[Proxy]:
         client.close()
 
 
-def says(code: int, message: str) -> Callable[[list[Any], Pass], Answer]:
-    """Return a node's refusal."""
-    return lambda params, ask: {"error": {"code": code, "message": message}}
+def says(code: int, message: str, *, status: int = 200) -> Callable[[list[Any], Pass], Answer]:
+    """Return a node's refusal, with its HTTP status."""
+    return lambda params, ask: {"error": {"code": code, "message": message}, "status": status}

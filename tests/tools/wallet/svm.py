@@ -40,6 +40,10 @@ class SolanaNode:
     Attributes:
         holding: Take transactions without running them, until `mine`.
         lose: Drop what is sent and answer nothing.
+        forked: Say of everything that a block which may be dropped yet had it fail.
+        twice: Hand each transaction on twice, and answer the second time: as a gateway does that tries again.
+        lax: Take what is too old as well, as a gateway does that only hands on.
+        blind: Know of no transaction that ran, as a machine that lags does.
         height: The block height it says.
         sent: Every transaction received, in base64.
     """
@@ -48,11 +52,16 @@ class SolanaNode:
         self.svm = LiteSVM()
         self.holding = False
         self.lose = False
+        self.forked = False
+        self.blind = False
+        self.twice = False
+        self.lax = False
         self.genesis = GENESIS
         self.height = 1000
         self.sent: list[str] = []
         self._pool: dict[str, Transaction] = {}
         self._ran: dict[str, Any] = {}
+        self._valid_until: dict[str, int] = {}
 
     def client(self) -> httpx.AsyncClient:
         return httpx.AsyncClient(transport=httpx.MockTransport(self._handle))
@@ -132,6 +141,7 @@ class SolanaNode:
 
     def rpc_getLatestBlockhash(self, options: Any) -> Any:  # noqa: N802
         last = self.height + VALID_FOR
+        self._valid_until[str(self.svm.latest_blockhash())] = last
         return {"value": {"blockhash": str(self.svm.latest_blockhash()), "lastValidBlockHeight": last}}
 
     def rpc_getAccountInfo(self, address: str, options: Any) -> Any:  # noqa: N802
@@ -173,8 +183,16 @@ class SolanaNode:
             raise httpx.ReadTimeout("nothing came back")
         transaction = Transaction.from_bytes(base64.b64decode(encoded))
         signature = str(transaction.signatures[0])
+        if self.height > self._valid_until.get(str(transaction.message.recent_blockhash), 0):
+            if self.lax:
+                return signature
+            raise Refused(-32002, "Transaction simulation failed: Blockhash not found")
         if self.holding:
             self._pool[signature] = transaction
+        elif signature in self._ran or (self.twice and self._works(transaction)):
+            raise Refused(
+                -32002, "Transaction simulation failed: This transaction has already been processed"
+            )
         elif isinstance(result := self._run(transaction), FailedTransactionMetadata):
             raise Refused(-32002, f"Transaction simulation failed: {result.err()}")
         return signature
@@ -192,7 +210,18 @@ class SolanaNode:
             self._ran.setdefault(str(transaction.signatures[0]), result)
         return result
 
+    def _works(self, transaction: Transaction) -> bool:
+        return isinstance(self._run(transaction), TransactionMetadata)
+
     def _status(self, signature: str) -> Any:
+        if self.blind:
+            return None
+        if self.forked:
+            return {
+                "slot": self.height,
+                "err": {"InstructionError": [0, 0]},
+                "confirmationStatus": "processed",
+            }
         if signature in self._pool:
             return {"slot": self.height, "err": None, "confirmationStatus": "processed"}
         if self.svm.get_transaction(Signature.from_string(signature)) is None:

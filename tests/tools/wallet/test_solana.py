@@ -153,18 +153,51 @@ async def test_what_the_programs_refuse_is_seen_in_the_dry_run(town: Town, node:
         await town.show(paying(FRIEND, "1", chain="solana", token="USDC"))
 
 
-async def test_a_transfer_that_expires_is_not_paid_and_says_so(watched: Town, node: SolanaNode) -> None:
-    node.holding = True
+@pytest.mark.parametrize("lax", [False, True])
+async def test_a_transfer_that_expires_is_not_paid_and_says_so(
+    watched: Town, node: SolanaNode, lax: bool
+) -> None:
+    node.holding, node.lax = True, lax
     call = paying(FRIEND, "1", chain="solana")
 
     outcome = await watched.pay(call)
     node.expire()
+    node.holding = False
 
     assert await eventually(lambda: watched.told != [])
     assert "⏳ pending" in outcome.text
     assert "❌ not paid: 1 SOL" in watched.told[0][1]
     assert "expired" in watched.told[0][1]
     assert node.lamports(FRIEND) == 0
+
+
+async def test_a_failure_that_a_fork_may_undo_is_no_end(watched: Town, node: SolanaNode) -> None:
+    node.holding = node.forked = True
+    call = paying(FRIEND, "1", chain="solana")
+
+    outcome = await watched.pay(call)
+    seen = (await watched.row(call)).state
+    node.forked = False
+    node.mine()
+
+    assert await eventually(lambda: watched.told != [])
+    assert ("⏳ pending" in outcome.text, seen) == (True, TransferState.SENT)
+    assert (watched.told[0][0].state, node.lamports(FRIEND)) == (TransferState.MINED, SOL)
+
+
+async def test_what_was_processed_is_no_refusal_though_no_node_shows_it(
+    watched: Town, node: SolanaNode
+) -> None:
+    node.blind = node.twice = True
+    call = paying(FRIEND, "1", chain="solana")
+
+    await watched.pay(call)
+    seen = (await watched.row(call)).state
+    node.blind = False
+
+    assert await eventually(lambda: watched.told != [])
+    assert seen is TransferState.SENT
+    assert (watched.told[0][0].state, node.lamports(FRIEND)) == (TransferState.MINED, SOL)
 
 
 async def test_a_held_transfer_is_told_when_it_is_done(watched: Town, node: SolanaNode) -> None:

@@ -119,6 +119,7 @@ async def open_town(
     http: httpx.AsyncClient | None = None,
     now: Clock = system,
     wait: float = 5.0,
+    doubt: float = 0.1,
 ) -> AsyncIterator[Town]:
     credentials = credentials or write_credentials(
         folder / "credentials", wallet=f"EVM_PRIVATE_KEY={RICH_KEY}\n"
@@ -136,5 +137,6 @@ async def open_town(
             now=now,
             wait=wait,
             poll=0.02,
+            doubt=doubt,
         )
         yield Town(wallet, opened, Tools([transfer_wallet(wallet)]), folder)
