@@ -7,7 +7,7 @@ import getpass
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -145,7 +145,7 @@ async def assemble(
         stack.callback(logging.getLogger().removeHandler, recent_log)
 
         async def deliver_text(conversation: Conversation, text: str) -> None:
-            await deliver(conversation, "answer", text=text)
+            await deliver(conversation, "answer", text=redactor.redact(text))
 
         async def deliver_file(conversation: Conversation, path: Path, name: str) -> None:
             # A copy, so that what was judged is what is sent, however long that takes.
@@ -189,7 +189,11 @@ async def assemble(
         shell = Commands(scrub(environ, unseen), cgroup=delegated_cgroup(), sandbox=sandbox)
         stack.push_async_callback(shell.close)
         rules = rules_in_force(settings.state_dir, env_file, credentials.folder)
-        tools = all_tools(shell, deliver_text, deliver_file, people.known_chats(), wallet, poster)
+
+        def may_write_to(chat_id: int) -> bool:
+            return face.people.may_write_to(chat_id)  # as the lists are by then: a group may have moved
+
+        tools = all_tools(shell, deliver_text, deliver_file, may_write_to, wallet, poster)
         calls = Calls(
             tools=tools,
             gate=Gate(
@@ -358,7 +362,7 @@ def all_tools(
     shell: Commands,
     deliver_text: DeliverText,
     deliver_file: DeliverFile,
-    chats: Collection[int],
+    may_write_to: Callable[[int], bool],
     wallet: Wallet | None = None,
     poster: Poster | None = None,
 ) -> Tools:
@@ -366,7 +370,7 @@ def all_tools(
     tools = [
         run_in_terminal(shell),
         web_search(),
-        send_telegram(deliver_text, chats),
+        send_telegram(deliver_text, may_write_to),
         send_file(deliver_file),
     ]
     previews: dict[str, Preview] = {}
@@ -385,7 +389,7 @@ def tool_definitions() -> Sequence[ToolDefinition]:
     async def nowhere(*_: object) -> None:
         raise AssertionError("a definition does not act")
 
-    return all_tools(Commands({}), nowhere, nowhere, ()).definitions
+    return all_tools(Commands({}), nowhere, nowhere, lambda _: False).definitions
 
 
 async def serve(kai: Kai, stopping: asyncio.Event) -> None:

@@ -425,7 +425,12 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
     },
     "button_stop": {"en": "Stop", "id": "Hentikan", "pt": "Parar"},
     "toast_stopped": {"en": "Stopped", "id": "Dihentikan", "pt": "Parado"},
-    "toast_not_yours": {
+    "toast_failed": {
+        "en": "Something went wrong inside the bot; the log says what. Nothing was decided by this press.",
+        "id": "Ada yang salah di dalam bot; lihat log. Tekanan ini tidak memutuskan apa pun.",
+        "pt": "Algo deu errado dentro do bot; o log diz o quê. Este toque não decidiu nada.",
+    },
+    "not_yours_to_end": {
         "en": "Only who asked for this, or an admin, can stop it.",
         "id": "Hanya yang memintanya, atau admin, yang bisa menghentikannya.",
         "pt": "Só quem pediu isto, ou um admin, pode parar.",

@@ -22,7 +22,8 @@ WIDEST_GAP = 60  # blanks in a row that a person would scroll past
 
 _HERE_DOCUMENT = re.compile(r"(?<!<)<<-?[ \t]*(['\"]?)([A-Za-z_][\w.\-]*)\1")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_JOINED_LINE = re.compile(r"[^\s;|&(){}<>]\\\n")
+# `z=${y}\<newline>ls rm x` starts rm; `&\<newline>&` is `&&`.
+_JOINED_LINE = re.compile(r"[^\s;|&(){}<>]\\\n|[){}<>]\\\n(?![ \t])|[;|&(]\\\n(?=[;|&()<>])")
 # Possessive, and from the start of a run only: linear, however long the gap.
 _GAP = re.compile(rf"(?<![ \t])[ \t]{{{WIDEST_GAP},}}+(?=\S|\n)|(?<![\n \t])[ \t]*+\n[\n \t]{{20,}}+(?=\S)")
 # Letters and symbols that are drawn as nothing.

@@ -45,6 +45,8 @@ _ONE_LINE = frozenset(
     "redirected_statement simple_expansion".split()
 )
 _BLANK = b" \t\n"
+_TEST_OPENS = frozenset(["&&", "||", "(", "[["])
+_TEST_CLOSES = frozenset([")", "]]"])
 # … and what they close with must end a word.
 _CLOSERS = frozenset(
     "test_command compound_statement if_statement while_statement for_statement c_style_for_statement "
@@ -220,8 +222,7 @@ class _Walk:
             self.problem("the command could not be parsed for certain", text(node))
         if kind in _ONE_LINE:
             for left, right in zip(children, children[1:], strict=False):
-                gap = self.data[left.end_byte : right.start_byte]
-                if b"\n" in gap.replace(b"\\\n", b""):
+                if b"\n" in self.blanks(left, right):
                     self.problem("the command could not be parsed for certain", text(node))
                     break
         getattr(self, "on_" + kind, _nothing)(node, parent)
@@ -388,6 +389,23 @@ class _Walk:
             pairs[first.type] != last.type or after not in blank or before not in blank
         ):
             self.problem("the command could not be parsed for certain", text(node))
+        elif any(b"\n" in gap for gap in self.test_gaps(node, first.type == "[[")):
+            # The grammar reads on where bash sees the next command: `[ -n<newline>rm x ]`.
+            self.problem("the command could not be parsed for certain", text(node))
+
+    def blanks(self, left: Node, right: Node) -> bytes:
+        """Return the blanks between two nodes, without continued lines; some tokens begin with theirs."""
+        text = self.data[left.end_byte : right.end_byte].replace(b"\\\n", b"")
+        return text[: len(text) - len(text.lstrip(_BLANK))]
+
+    def test_gaps(self, node: Node, lasting: bool) -> Iterator[bytes]:
+        """Yield the blanks between the words of a test, but where a `lasting` one may go on in a new line."""
+        for left, right in zip(node.children, node.children[1:], strict=False):
+            if not lasting or (left.type not in _TEST_OPENS and right.type not in _TEST_CLOSES):
+                yield self.blanks(left, right)
+        for child in node.children:
+            if child.type.endswith("_expression"):
+                yield from self.test_gaps(child, lasting)
 
     def on_arithmetic_expansion(self, node: Node, parent: Node | None) -> None:
         self.check_parentheses(node)

@@ -270,7 +270,7 @@ class Reader(ABC):
                 if child.type in ("command_name", "variable_assignment") or child.type.endswith("redirect"):
                     continue
                 options = self.value(child)
-                fields += options[0] if len(options) == 1 else [ANY]
+                fields += options[0] if len(options) == 1 else [SPLIT]
             if name.isdigit():
                 index = int(name) - 1
                 if any(SPLIT in field for field in fields[: index + 1]):
@@ -328,6 +328,9 @@ class Reader(ABC):
         if kind == "concatenation":
             return self.joined(node, quoted)
         if kind == "ansi_c_string":
+            if "\\x{" in tree.text(node):  # not in bash's manual, but in bash
+                self.find(Risk.HIGH, "hidden control characters", tree.text(node), "words.control")
+                return [(ANY,)]
             text = words.read_ansi_c(tree.text(node)[2:-1])
             if words.RESERVED & set(text):
                 self.find(Risk.HIGH, "hidden control characters", tree.text(node), "words.control")
@@ -445,7 +448,9 @@ class Reader(ABC):
                 continue
             if not child.is_named:
                 continue
-            before = self.data[at : child.start_byte].decode("utf-8", "replace")
+            # To the grammar, blanks before an expansion are part of it.
+            begins = child.end_byte - len(self.data[child.start_byte : child.end_byte].lstrip(b" \t\n"))
+            before = self.data[at:begins].decode("utf-8", "replace")
             at = child.end_byte
             pieces = self.value(child, quoted=True)
             self.check_plain(before, node)
@@ -476,6 +481,11 @@ class Reader(ABC):
         if name in "@*":
             return self.spread(self.lookup(name, node), quoted, whole=True)
         return self.spread(self.single(self.lookup(name, node)), quoted)
+
+    def may_be_filled_in_part(self, name: str) -> bool:
+        """Whether one element of an array may have changed while others stayed: `x=(a b); x=c`."""
+        kinds = [assignment.kind for assignment in self.survey.assignments.get(name, ())]
+        return len(kinds) > 1 and any(kind in ("array", "more", "any") for kind in kinds)
 
     def single(self, values: Values) -> Values:
         """Return what one element of a variable may be; of an array it is not known which."""
@@ -547,7 +557,9 @@ class Reader(ABC):
                 return [(ANY if quoted else SPLIT,)]
             case []:
                 values = self.lookup(name, node) if name else [(NUM,)]
-                if whole:  # an array that nobody filled is no word at all
+                if whole and self.may_be_filled_in_part(name):
+                    values = [(SPLIT,)]
+                elif whole:  # an array that nobody filled is no word at all
                     values = [(SPLIT,) if fields in ((ANY,), ("",)) else fields for fields in values]
                 if not whole and name not in "@*":
                     values = self.single(values)
@@ -560,6 +572,8 @@ class Reader(ABC):
                 for child in rest:
                     other = self.value(child, quoted=quoted)
                     kept += other if is_quoted(child) else []
+                    if quoted and "'" in tree.text(child):
+                        kept.append((ANY,))  # inside double quotes they are text
                     if operators[0] in (":-", "-"):
                         if name not in self.survey.assignments and values == [(ANY,)] and name.isidentifier():
                             values = []  # the environment of a command holds nothing but what we put there
@@ -575,6 +589,8 @@ class Reader(ABC):
                     other = self.value(child, quoted=quoted)
                     values += other
                     kept += other if is_quoted(child) else []
+                    if quoted and "'" in tree.text(child):
+                        kept.append((ANY,))
                 return self.spread(values, quoted) + kept
             case ["#" | "##" | "%" | "%%"]:
                 pattern = tree.text(rest[0]) if rest and not rest[0].children else None
@@ -591,7 +607,7 @@ class Reader(ABC):
             case [":"] | [":", ":"]:
                 for child in rest:
                     self.compute(child)
-                if whole:
+                if whole or name in "@*":
                     return [(SPLIT,)]
                 literal = list(self.lookup(name, node))
                 if all(fields in ([NUM], (NAME,), (NUM,)) for fields in literal):

@@ -108,26 +108,43 @@ def expand_braces(word: str) -> list[str]:
         return [word.replace(COMMA, ",").replace(CLOSE, "}")]
     if word.count(OPEN) > 32:
         return [SPLIT]
-    start = word.rfind(OPEN)
-    stop = word.find(CLOSE, start)
-    if stop < 0:
-        return expand_braces(word[:start] + "{" + word[start + 1 :])
-    inner = word[start + 1 : stop]
-    if COMMA in inner:
-        parts = inner.split(COMMA)
-    elif COMMA in word[stop:] and CLOSE in word[stop + 1 :]:
-        return [SPLIT]  # `{a}b,c}` is `a}b` and `c`
-    elif ".." in inner:
-        # Two words stand for however many there are.
-        parts = [NUM if re.fullmatch(r"-?\d+\.\.-?\d+(\.\.-?\d+)?", inner) else ANY] * 2
-    else:
-        return expand_braces(word[:start] + "{" + inner + "}" + word[stop + 1 :])
+    start = word.find(OPEN)
+    head, tail = word[:start].replace(COMMA, ",").replace(CLOSE, "}"), word[start + 1 :]
+    parts, rest = split_braces(tail)
+    if len(parts) < 2:
+        inner = parts[0] if parts else ""
+        if re.fullmatch(r"-?\d+\.\.-?\d+(\.\.-?\d+)?", inner):
+            parts = [NUM, NUM]  # two words stand for however many there are
+        elif ".." in inner:
+            parts = [ANY, ANY]
+        elif parts and COMMA in rest and CLOSE in rest:
+            return [SPLIT]  # `{a}b,c}` is `a}b` and `c`
+        else:
+            return [head + "{" + more for more in expand_braces(tail)]
     words: list[str] = []
+    ends = expand_braces(rest)
     for part in parts:
-        words += expand_braces(word[:start] + part + word[stop + 1 :])
-        if len(words) > 64 or words[-1] == SPLIT:
+        middles = expand_braces(part)
+        if [SPLIT] in (middles, ends) or len(words) + len(middles) * len(ends) > 64:
             return [SPLIT]
+        words += [head + middle + end for middle in middles for end in ends]
     return words
+
+
+def split_braces(text: str) -> tuple[list[str], str]:
+    """Return the parts of a brace that has just opened, and what follows it; none when it never closes."""
+    parts, begun, depth = list[str](), 0, 0
+    for index, char in enumerate(text):
+        if char == OPEN:
+            depth += 1
+        elif char == CLOSE and depth:
+            depth -= 1
+        elif char == CLOSE or (char == COMMA and not depth):
+            parts.append(text[begun:index])
+            begun = index + 1
+            if char == CLOSE:
+                return parts, text[begun:]
+    return [], ""
 
 
 def mark_sets(word: str) -> str:

@@ -8,6 +8,7 @@ import json
 import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,8 @@ class TelegramFace:
         message = update.message
         if message and message.from_user and self.people.may_talk(message.from_user.id, message.chat_id):
             await self._say(self._place_of(message), "failed_here", update.update_id)
+        elif query := update.callback_query:
+            await self._answer(query, say(self.language, "toast_failed"), alert=True)
 
     async def _on_other(self, update: Update, _: object) -> None:
         if stopped := (update.api_kwargs or {}).get("stopped_message_generation"):
@@ -263,12 +266,15 @@ class TelegramFace:
 
     async def _obey(self, asked: Asked) -> None:
         row = COMMANDS.get(asked.command.name)
+        text: str | None
         if row is None:
             text = say(self.language, "unknown_command")
         elif row.admin and not self.people.may_decide(asked.user_id):
             text = say(self.language, "admins_only")
         else:
             text = await row.answer(self, asked)
+        if text is None:
+            return
         effect = Effect(
             f"reply:{asked.update_id}",
             asked.conversation,
@@ -497,10 +503,21 @@ class TelegramFace:
 
         self._gate.leave(message.chat.id, Priority.ERROR, edit)
 
-    def hear_again(self, conversation: Conversation, message: UserMessage) -> None:
-        """Have a message heard once more, after what waits."""
+    def hear_again(self, conversation: Conversation, message: UserMessage, update_id: int) -> None:
+        """Have a message heard once more, after what waits; the update is finished when it is stored."""
         label = " ".join(message.text.split())[:MAX_LABEL]
-        self._lanes.put(conversation, Job(lambda: self._turn(conversation, message), label=label))
+        run = partial(self._turn, conversation, message, update_id)
+        self._lanes.put(conversation, Job(run, update_id, label))
+
+    async def may_end(self, conversation: Conversation, user_id: int) -> bool:
+        """Whether somebody may end what runs or waits there: who asked for it, and admins."""
+        if self.people.may_decide(user_id):
+            return True
+        if not self._lanes.busy(conversation) and conversation not in await self.store.open_conversations():
+            return True
+        turn = current_turn(await self.store.load(conversation))
+        asked = turn[0] if turn else None
+        return not isinstance(asked, UserMessage) or asked.sender_id == user_id
 
     async def _stop_turn(self, update_id: int, query: CallbackQuery, asked_in: int) -> None:
         """Stop what runs, when it is still what the button was under."""
@@ -511,8 +528,8 @@ class TelegramFace:
         where = self._place_of(message)
         turn = current_turn(await self.store.load(where))
         asked = turn[0] if turn and isinstance(turn[0], UserMessage) else None
-        if asked and user_id != asked.sender_id and not self.people.may_decide(user_id):
-            await self._toast(update_id, query, "toast_not_yours", alert=True)
+        if not await self.may_end(where, user_id):
+            await self._toast(update_id, query, "not_yours_to_end", alert=True)
             return
         ended = (asked.message_id or 0 if asked else 0) == asked_in and await self.cut(where)
         await self._toast(update_id, query, "toast_stopped" if ended else "nothing_to_stop")

@@ -39,9 +39,9 @@ class People:
             return (conversation,)
         return tuple(Conversation(admin) for admin in sorted(self.admins))
 
-    def known_chats(self) -> frozenset[int]:
-        """Return every chat that may be written to unasked: an admin's or listed person's own, and groups."""
-        return self.admins | self.allowed
+    def may_write_to(self, chat_id: int) -> bool:
+        """Whether a chat is on the lists: an admin's or listed person's own, or a group."""
+        return chat_id in self.admins or chat_id in self.allowed
 
     def with_moves(self, moves: Mapping[int, int]) -> "People":
         """Return the lists with every group under the id it has now."""

@@ -1,6 +1,6 @@
 """Writing to a chat, as a tool."""
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from pydantic import Field
@@ -13,7 +13,7 @@ DeliverText = Callable[[Conversation, str], Awaitable[None]]
 """Commits the text to the outbox, which splits and sends it; has done so when it returns."""
 
 
-def send_telegram(deliver_text: DeliverText, allowed_chats: Collection[int]) -> Tool:
+def send_telegram(deliver_text: DeliverText, may_write_to: Callable[[int], bool]) -> Tool:
     @tool(risk_floor=Risk.LOW)
     async def send_telegram(
         context: ToolContext,
@@ -22,7 +22,7 @@ def send_telegram(deliver_text: DeliverText, allowed_chats: Collection[int]) -> 
     ) -> str:
         """Send a message to a Telegram chat. Your answer in this chat needs no tool."""
         here = context.conversation
-        if chat_id != here.chat_id and chat_id not in allowed_chats:
+        if chat_id != here.chat_id and not may_write_to(chat_id):
             raise ToolError("Denied", f"chat {chat_id} is not on the list of chats to write to")
         if not text.strip():
             raise ToolError("InvalidArgs", "send_telegram: $.text: is empty")

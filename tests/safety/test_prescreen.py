@@ -43,3 +43,24 @@ def test_a_text_that_hides_something_is_refused(text: str, sentence: str) -> Non
 )
 def test_an_ordinary_text_passes(text: str) -> None:
     assert list(screen(text)) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "z=${y:+a}\\\nls rm -rf /srv",
+        "z=$(id)\\\nls rm -rf /srv",
+        "ls &\\\n& rm x",
+        "cat >\\\n(rm x)",
+        "ls {a,\\\nb}",
+    ],
+)
+def test_a_line_that_goes_on_within_a_word_is_high(command: str) -> None:
+    assert classify(command).risk is Risk.HIGH
+
+
+@pytest.mark.parametrize(
+    "command", ["ls |\\\nwc", "ls &&\\\n  wc", "ls \\\n-l", "(ls)\\\n && wc", "wc <\\\n x"]
+)
+def test_a_line_that_goes_on_between_words_is_not(command: str) -> None:
+    assert classify(command).risk is Risk.LOW

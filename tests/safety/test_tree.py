@@ -2,7 +2,9 @@
 
 import pytest
 
+from bot.safety import Risk, classify
 from bot.safety.tree import outline, parse, survey
+from bot.safety.words import expand_braces, read_unquoted
 
 
 @pytest.mark.parametrize(
@@ -80,3 +82,40 @@ def test_an_outline_is_one_line_of_named_nodes() -> None:
     assert outline(parse(b"ls -l | wc")) == (
         "(program (pipeline (command (command_name (word)) (word)) (command (command_name (word)))))"
     )
+
+
+@pytest.mark.parametrize(
+    "command", ["[ -n\nrm -rf /srv ]", "[ -n\n ${1:-rm} ]", "[ a = b\nrm x ]", "[[ -n\nrm x ]]"]
+)
+def test_a_test_ends_with_its_line(command: str) -> None:
+    assert classify(command).risk is Risk.HIGH
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "[[ -n a ||\n -n b ]] && ls",
+        "[[ ( -n a\n) ]] && ls",
+        "[ -f x ] &&\n[ -f y ] && ls",
+        "[ -f x ] \\\n && ls",
+    ],
+)
+def test_a_test_goes_on_in_the_next_line_where_bash_says_so(command: str) -> None:
+    assert classify(command).risk is Risk.LOW
+
+
+def test_blanks_before_an_expansion_in_a_string_are_text() -> None:
+    assert classify('cat " $(echo ab)"').invocations[-1].arguments == (" ab",)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{{x,y}x,y}", ["xx", "yx", "y"]),
+        ("a{b,c}d", ["abd", "acd"]),
+        ("{a}", ["{a}"]),
+        ("{a,b}}", ["a}", "b}"]),
+    ],
+)
+def test_braces_make_the_words_that_bash_makes(text: str, words: list[str]) -> None:
+    assert expand_braces(read_unquoted(text)) == words

@@ -24,6 +24,7 @@ from bot.safety import Risk, classify
         "x=srm; ${x#s} -rf y",
         "x=a; command read x <<< /etc/shadow; cat $x",
         "x=a; builtin read x <<< /etc/shadow; cat $x",
+        "cat $'/etc/shado\\x{77}'",
         "cat /etc/{a,shadow}",
         "cat /etc/{a}b,shadow}",
         "cat ${x-/etc/shadow}",

@@ -13,7 +13,7 @@ from telegram import Update
 from bot.agent.lanes import Job
 from bot.demo import Emulator
 from bot.demo.chats import Chat
-from bot.demo.model_server import ModelRequest, Reply
+from bot.demo.model_server import ModelRequest, Reply, call
 from bot.messages import Conversation, ToolResult, UserMessage
 from bot.store.base import StoredUpdate
 from bot.store.sqlite import SqliteStore
@@ -259,3 +259,98 @@ async def test_what_was_asked_again_and_stopped_can_be_asked_again(tmp_path: Pat
 
         await here.alice.press("Ask again", card).answered()
         await here.alice.chat.expect(lambda shown: "May I run" in shown.text and "./a" in shown.text)
+
+
+# ── who may end a turn ─────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("words", ["/stop", "/new", "/cancel"])
+async def test_a_turn_of_somebody_else_is_not_ended_by_a_command(tmp_path: Path, words: str) -> None:
+    async with ops(tmp_path) as (here, group):
+        here.alice.send(f"{US} run rm -rf ./old", group)
+        card = await group.expect("rm -rf ./old")
+
+        here.bob.send(f"{words}{US}", group)
+        await group.expect("Only who asked for this")
+
+        assert card.find_button("Approve") is not None
+
+
+async def test_a_turn_is_ended_by_its_asker_and_by_an_admin(tmp_path: Path) -> None:
+    async with ops(tmp_path) as (here, group):
+        for person in (here.bob, here.alice):
+            here.bob.send(f"{US} run rm -rf ./old", group)
+            await group.expect("May I run this?")
+
+            person.send(f"/stop{US}", group)
+            await group.expect("Stopped.")
+
+
+async def test_when_nothing_runs_anybody_on_the_list_begins_anew(tmp_path: Path) -> None:
+    async with ops(tmp_path) as (here, group):
+        here.alice.send(f"{US} say hello", group)
+        await group.expect("hello")
+
+        here.bob.send(f"/new{US}", group)
+        await group.expect("A new conversation")
+
+
+async def test_retry_of_a_question_of_somebody_else_ends_nothing(tmp_path: Path) -> None:
+    async with ops(tmp_path) as (here, group):
+        here.alice.send(f"{US} run rm -rf ./old", group)
+        card = await group.expect("rm -rf ./old")
+
+        here.bob.send(f"/retry{US}", group)
+        await group.expect("somebody else's")
+
+        assert card.find_button("Approve") is not None
+
+
+async def test_retry_is_handled_only_when_its_question_is_stored(tmp_path: Path) -> None:
+    async with house(tmp_path, puppet) as here:
+        here.alice.send("say hello")
+        await here.alice.chat.expect("hello")
+        held = asyncio.Event()
+
+        async def hold() -> None:
+            await held.wait()
+
+        here.kai.face._lanes.put(HERE, Job(hold, label="held"))
+        here.alice.send("say wait for me")
+        here.kai.face.hear_again(HERE, UserMessage("say again", ADMIN, "Alice"), update_id=77)
+        await here.kai.store.receive([StoredUpdate(77, "{}")], 0.0)
+        waiting = [update.update_id for update in await here.kai.store.unhandled()]
+        held.set()
+        await here.alice.chat.expect("again")
+
+        assert 77 in waiting
+        assert 77 not in [update.update_id for update in await here.kai.store.unhandled()]
+
+
+async def test_a_press_whose_handling_failed_is_told(tmp_path: Path) -> None:
+    async with house(tmp_path, puppet) as here:
+        here.alice.send("run rm -rf ./old")
+        card = await here.alice.chat.expect("rm -rf ./old")
+        with closing(sqlite3.connect(tmp_path / "state" / "kai.db")) as other:
+            other.execute("ALTER TABLE approvals RENAME TO approvals_gone")
+
+            toast = await here.alice.press("Approve", card).answered()
+            other.execute("ALTER TABLE approvals_gone RENAME TO approvals")
+
+        assert "Nothing was decided" in toast.text
+
+
+async def test_what_is_sent_to_another_chat_holds_no_secret(tmp_path: Path) -> None:
+    def sends(request: ModelRequest) -> Reply:
+        if request.results:
+            return Reply("done")
+        return Reply("", [call("send_telegram", chat_id=BOB, text="the key is test-key-of-the-model")])
+
+    async with house(tmp_path, sends, ANTHROPIC_API_KEY="test-key-of-the-model") as here:
+        here.alice.send("tell Bob")
+        card = await here.alice.chat.expect(lambda message: message.find_button("Approve") is not None)
+        await here.alice.press("Approve", card).answered()
+
+        said = await here.bob.chat.expect("the key is")
+
+        assert "test-key-of-the-model" not in said.text

@@ -59,8 +59,9 @@ def test_without_admins_nobody_is_asked() -> None:
     assert People(frozenset()).ask_where(Conversation(FRIEND), FRIEND) == ()
 
 
-def test_the_known_chats_are_those_on_the_lists() -> None:
-    assert PEOPLE.known_chats() == {ADMIN, 4, FRIEND, GROUP}
+def test_only_chats_on_the_lists_are_written_to() -> None:
+    assert all(map(PEOPLE.may_write_to, (ADMIN, 4, FRIEND, GROUP)))
+    assert not PEOPLE.may_write_to(STRANGER)
 
 
 def test_group_migrate_a_listed_group_stays_listed_under_its_new_id() -> None:

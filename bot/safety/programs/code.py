@@ -4,7 +4,7 @@ import re
 
 from bot.safety import network
 from bot.safety.flow import Flow
-from bot.safety.judge import Call, find_spec, handles, judge_spec, parse_options
+from bot.safety.judge import Call, find_protected, find_spec, handles, judge_spec, parse_options
 from bot.safety.programs.shell import run_script
 from bot.safety.words import NAME, is_literal, is_unknown
 
@@ -105,6 +105,7 @@ def run_module(call: Call, module: str, args: list[str]) -> Flow:
         return Flow("pipe")
     if module in _MODULES_MEDIUM:
         call.medium(f"runs the module {module}")
+        find_protected(call, args)
         return Flow("pipe")
     name = {"pip": "pip", "pytest": "pytest", "unittest": "pytest"}.get(module, module)
     spec = find_spec(call.scan.rules, name) if re.fullmatch(r"[a-z_\d.\-]+", name) else None

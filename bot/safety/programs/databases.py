@@ -20,7 +20,7 @@ _DESTROYS = re.compile(
     r"create\s+(?:\w+\s+)*(?:user|role|function|procedure|extension|trigger|server|subscription|database)|identified|password)\b"
 )
 _DANGER = re.compile(
-    r"(?i)\b(?:into\s+(?:out|dump)file|(?<!insert )(?<!replace )(?<!merge )into\s+\w+|program|"
+    r"(?i)\b(?:into\s+(?:out|dump)file|(?<!insert )(?<!replace )(?<!merge )into\s+[\w/.~]+|program|"
     r"pg_read_\w+|pg_ls_\w+|pg_stat_file|pg_write_\w+|lo_\w+|dblink\w*|pg_terminate_backend|"
     r"pg_cancel_backend|pg_reload_conf|pg_rotate_logfile|pg_switch_wal|pg_promote|setval|nextval|set_config|pg_advisory_\w+|query_to_xml\w*|"
     r"load_file|load_extension|writefile|readfile|edit|fts3_tokenizer|sys_exec|sys_eval|xp_\w+|sp_\w+|openrowset|sleep|benchmark|pg_sleep\w*|"

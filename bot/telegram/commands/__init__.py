@@ -62,7 +62,8 @@ ROWS: Sequence[Row] = (
     Row("log", show_log, admin=True),
     Row("backup", backup, admin=True),
 )
-COMMANDS = {row.name: row for row in ROWS}
+COMMANDS = {row.name: row for row in ROWS} | {"cancel": Row("stop", stop)}
+"""By what people write; other bots taught them `/cancel`."""
 
 
 def help_text(face: "TelegramFace", user_id: int) -> str:

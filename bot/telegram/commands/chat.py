@@ -12,25 +12,30 @@ if TYPE_CHECKING:
 
 
 async def new(face: "TelegramFace", asked: Asked) -> str:
+    if not await face.may_end(asked.conversation, asked.user_id):
+        return say(face.language, "not_yours_to_end")
     await face.interrupt(asked.conversation)
     await face.store.reset(asked.conversation)
     return say(face.language, "new_begun")
 
 
-async def retry(face: "TelegramFace", asked: Asked) -> str:
+async def retry(face: "TelegramFace", asked: Asked) -> str | None:
     """Ask the last question once more, whatever became of it."""
-    await face.interrupt(asked.conversation)
     questions = [m for m in await face.store.load(asked.conversation) if isinstance(m, UserMessage)]
     if not questions:
         return say(face.language, "nothing_to_retry")
     last = questions[-1]
     if last.sender_id != asked.user_id and not face.people.may_decide(asked.user_id):
         return say(face.language, "retry_not_yours")
-    face.hear_again(asked.conversation, replace(last, message_id=asked.message.message_id))
-    return ""
+    await face.interrupt(asked.conversation)
+    again = replace(last, message_id=asked.message.message_id)
+    face.hear_again(asked.conversation, again, asked.update_id)
+    return None
 
 
 async def stop(face: "TelegramFace", asked: Asked) -> str:
+    if not await face.may_end(asked.conversation, asked.user_id):
+        return say(face.language, "not_yours_to_end")
     stopped, dropped = await face.interrupt(asked.conversation)
     text = say(face.language, "stopped" if stopped else "nothing_to_stop")
     if dropped:

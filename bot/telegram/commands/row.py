@@ -33,8 +33,9 @@ class Pressed:
     update_id: int
 
 
-Answer = Callable[["TelegramFace", Asked], Awaitable[str]]
-"""Does what the command says and returns what to answer; empty when that went out already."""
+Answer = Callable[["TelegramFace", Asked], Awaitable[str | None]]
+"""Does what the command says and returns what to answer; empty when that went out already, None when the
+command's update is finished later too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,12 +64,18 @@ SOLE = frozenset([words.NUM, words.NAME, words.PATH])
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of one run: inputs, those in which bash started something, those of them that were not high."""
+    """Counts of one run: inputs, those in which bash started something, those of them that were not high.
+
+    Attributes:
+        holes: (text, program) for a program that was not seen.
+        surprises: (text, program with arguments) for arguments that were not foreseen.
+    """
 
     inputs: int = 0
     started: int = 0
     passed: int = 0
     holes: list[tuple[str, str]] = field(default_factory=list)
+    surprises: list[tuple[str, str]] = field(default_factory=list)
 
 
 def run_in_bash(texts: list[str]) -> list[set[tuple[str, ...]]]:
@@ -121,9 +127,12 @@ def compare(batch: list[str], tally: Tally) -> None:
             continue
         tally.passed += 1
         foreseen = Foreseen(text)
+        seen = {invocation.program for invocation in verdict.invocations}
         for argv in tried:
-            if not foreseen.covers(argv):
-                tally.holes.append((text, " ".join(argv)))
+            if argv[0] not in seen:
+                tally.holes.append((text, argv[0]))
+            elif not foreseen.covers(argv):
+                tally.surprises.append((text, " ".join(argv)))
 
 
 class Recording(Scan):
@@ -173,9 +182,11 @@ def main(arguments: list[str]) -> int:
     seed = int(arguments[1]) if len(arguments) > 1 else int.from_bytes(os.urandom(4), "big")
     tally = hold_against_bash(random_texts(count, seed))
     for text, name in tally.holes[:40]:
-        sys.stdout.write(f"hole: bash started {name!r} unforeseen in {text!r}\n")
+        sys.stdout.write(f"hole: bash started {name!r} in {text!r}\n")
+    for text, line in tally.surprises[:40]:
+        sys.stdout.write(f"surprise: bash started {line!r} in {text!r}\n")
     sys.stdout.write(
-        f"seed {seed}: {tally.inputs} inputs, {tally.started} started something, "
-        f"{tally.passed} of them not high, {len(tally.holes)} holes\n"
+        f"seed {seed}: {tally.inputs} inputs, {tally.started} started something, {tally.passed} of them "
+        f"not high, {len(tally.holes)} holes, {len(tally.surprises)} with unforeseen arguments\n"
     )
     return int(bool(tally.holes))
