@@ -2,6 +2,7 @@
 
 import pytest
 
+from bot.safety import Risk, classify
 from bot.safety.prescreen import screen
 
 
