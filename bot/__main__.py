@@ -16,7 +16,6 @@ from bot.errors import ConfigError, KaiError, LLMError
 from bot.logs import set_up_logging
 from bot.messages import ToolDefinition
 from bot.redact import Redactor
-from bot.wallet_cli import add_wallet_commands
 
 EX_CONFIG = 78
 """From sysexits.h; the systemd unit does not restart on it: the same settings would fail again."""
@@ -81,8 +80,23 @@ def parser() -> argparse.ArgumentParser:
     audit.add_argument("-n", type=int, default=100, metavar="LINES", help="the last so many (default: 100)")
     audit.add_argument("--json", action="store_true", help="print a JSON object a line")
     audit.set_defaults(run=show_audit)
-    add_wallet_commands(commands, run_wallet)
+    add_wallet_commands(commands)
     return top
+
+
+def add_wallet_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    wallet = commands.add_parser("wallet", help="make or show the wallet that transfer_wallet pays from")
+    which = wallet.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name, help_text in (
+        ("new", "make a key and keep it in the credentials folder"),
+        ("import", "keep a key that is typed or piped in"),
+        ("address", "show the addresses money can be sent to"),
+        ("limits", "show what may be sent, and to whom"),
+    ):
+        command = which.add_parser(name, help=help_text)
+        if name in ("new", "import"):
+            command.add_argument("kind", choices=("evm", "solana"), nargs="?", default="evm")
+        command.set_defaults(run=run_wallet, wallet_command=name, kind="evm")
 
 
 def run_bot(options: argparse.Namespace) -> int:

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bot.errors import ConfigError, KaiError, ToolError
 from bot.tools.credentials import Credentials
@@ -22,32 +21,12 @@ from bot.tools.wallet.keys import (
     read_solana,
 )
 
-if TYPE_CHECKING:
-    # argparse has no public name for what add_subparsers returns.
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 Say = Callable[[str], None]
 KINDS = {"evm": (EVM_KEY, EVM_KEYSTORE), "solana": (SOLANA_KEY,)}
 
 
 class WalletFailed(KaiError):
     """The command could not do what was asked; nothing was written."""
-
-
-def add_wallet_commands(commands: "Subparsers", run: Callable[[argparse.Namespace], int]) -> None:
-    """Add `wallet` to a command line. `run` is called with options that hold `wallet_command` and `kind`."""
-    wallet = commands.add_parser("wallet", help="make or show the wallet that transfer_wallet pays from")
-    which = wallet.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name, help_text in (
-        ("new", "make a key and keep it in the credentials folder"),
-        ("import", "keep a key that is typed or piped in"),
-        ("address", "show the addresses money can be sent to"),
-        ("limits", "show what may be sent, and to whom"),
-    ):
-        command = which.add_parser(name, help=help_text)
-        if name in ("new", "import"):
-            command.add_argument("kind", choices=sorted(KINDS), nargs="?", default="evm")
-        command.set_defaults(run=run, wallet_command=name, kind="evm")
 
 
 def run_wallet(options: argparse.Namespace, environ: Mapping[str, str], say: Say, *, state_dir: Path) -> int:

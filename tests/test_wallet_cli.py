@@ -1,6 +1,5 @@
 """`kai-bot wallet`: keys are made and kept, never shown and never overwritten."""
 
-import argparse
 import io
 import stat
 from pathlib import Path
@@ -8,10 +7,11 @@ from pathlib import Path
 import pytest
 from solders.keypair import Keypair
 
+from bot.__main__ import parser
 from bot.errors import ConfigError
 from bot.tools.credentials import Credentials
 from bot.tools.wallet.keys import load_evm, load_solana
-from bot.wallet_cli import WalletFailed, add_wallet_commands, import_key, make_key, run_wallet
+from bot.wallet_cli import WalletFailed, import_key, make_key, run_wallet
 from tests.tools.wallet.anvil import RICH, RICH_KEY
 
 FRIEND = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
@@ -25,13 +25,8 @@ def folder(tmp_path: Path) -> Path:
 
 def run(folder: Path, *arguments: str, **environ: str) -> list[str]:
     said: list[str] = []
-    parser = argparse.ArgumentParser()
-    add_wallet_commands(
-        parser.add_subparsers(),
-        lambda options: run_wallet(options, environ, said.append, state_dir=folder.parent),
-    )
-    options = parser.parse_args(["wallet", *arguments])
-    assert options.run(options) == 0
+    options = parser().parse_args(["wallet", *arguments])
+    assert run_wallet(options, environ, said.append, state_dir=folder.parent) == 0
     return said
 
 

@@ -568,11 +568,13 @@ class Reader(ABC):
                 return [(NUM,)]
             case [":-" | "-" | ":?" | "?"]:
                 values = list(self.lookup(name, node))
+                if not whole and name not in "@*":
+                    values = list(self.single(values))
                 kept: Values = []
                 for child in rest:
                     other = self.value(child, quoted=quoted)
                     kept += other if is_quoted(child) else []
-                    if quoted and "'" in tree.text(child):
+                    if quoted and re.search(r"['\\]", tree.text(child)):
                         kept.append((ANY,))  # inside double quotes they are text
                     if operators[0] in (":-", "-"):
                         if name not in self.survey.assignments and values == [(ANY,)] and name.isidentifier():
@@ -589,7 +591,7 @@ class Reader(ABC):
                     other = self.value(child, quoted=quoted)
                     values += other
                     kept += other if is_quoted(child) else []
-                    if quoted and "'" in tree.text(child):
+                    if quoted and re.search(r"['\\]", tree.text(child)):
                         kept.append((ANY,))
                 return self.spread(values, quoted) + kept
             case ["#" | "##" | "%" | "%%"]:

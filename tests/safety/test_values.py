@@ -18,6 +18,8 @@ from bot.safety import Risk, classify
         "x=/ETC/SHADOW; cat ${x,,}",
         "x=(/etc/shadow a); cat $x",
         'x=(/etc/shadow a); cat "$x"',
+        'x=(/etc/shadow a); cat "${x:-b}"',
+        "x=(/etc/shadow a); cat ${x:-b}",
         "x=a-delete; find . ${x#a}",
         'x=-delete; find . "${x#a}"',
         "for f in a-delete; do find . ${f#a}; done",
