@@ -206,14 +206,14 @@ class Agent:
         while True:
             await self._still.wait()
             where = self.now_at(conversation)
-            transcript, (cwd, nonce) = await asyncio.gather(
+            transcript, state = await asyncio.gather(
                 self._store.load(where), self._store.conversation_state(where)
             )
             if self.now_at(conversation) == where:
                 break
         turn = Turn(
-            where, list(transcript), cwd=cwd or str(self._work_dir), nonce=nonce, watch=watch,
-            store=self._store,
+            where, list(transcript), cwd=state.cwd or str(self._work_dir), nonce=state.nonce,
+            model=state.model, watch=watch, store=self._store,
         )  # fmt: skip
         self._turns.add(turn)
         return turn
@@ -274,7 +274,7 @@ class Agent:
             return await self._end(turn, "keeps_failing", tool=call.name, times=times)
         if guards.corrections_in_a_row(turn.transcript) > guards.MAX_CORRECTIONS:
             return await self._end(turn, "keeps_misspelling", done=ran_lines(turn, self._language))
-        if self._limits.turn_tokens:
+        if self._limits.turn_tokens and steps_taken(turn.transcript):
             begun = await self._store.heard_at(turn.conversation)
             used = await self._store.spent(turn.conversation, begun)
             if used.input + used.output >= self._limits.turn_tokens:
@@ -369,7 +369,7 @@ class Agent:
             max_steps=self._limits.max_steps,
             language=self._language,
             nonce=turn.nonce,
-            model=await self._store.model_of(turn.conversation),
+            model=turn.model,
         )
         response: LLMResponse | None = None
         turn.watch(Thinking())

@@ -45,6 +45,7 @@ class Turn:
     transcript: list[Message]
     cwd: str
     nonce: str
+    model: str
     watch: Watch
     store: Store
     changed: dict[str, Changed] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from bot.messages import Conversation, Message, Transcript, Usage
 
@@ -213,6 +213,7 @@ class StoredEffect:
             saying which message it became.
         unsure: The next part was handed to Telegram and no answer came: it may have arrived.
         resent: It was begun to be sent again: from now on it says that it may be a repeat.
+        previewed: Some of it may be shown already: `preview_of` says in which message.
     """
 
     id: int
@@ -220,6 +221,21 @@ class StoredEffect:
     sent: tuple[int | None, ...] = ()
     unsure: bool = False
     resent: bool = False
+    previewed: bool = False
+
+
+class ConversationState(NamedTuple):
+    """What is kept of a conversation beside its messages.
+
+    Attributes:
+        cwd: Where its commands run; empty until one ran.
+        nonce: Marks its tool results as genuine; made once, kept for ever.
+        model: The `provider:model` chosen there; empty for the usual chain.
+    """
+
+    cwd: str
+    nonce: str
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,8 +357,8 @@ class Transcripts(Protocol):
         """Return those whose last message does not end a turn: see `AssistantMessage`."""
         ...
 
-    async def conversation_state(self, conversation: Conversation) -> tuple[str, str]:
-        """Return (cwd, nonce): cwd is empty until a command ran; the nonce is made once, kept for ever."""
+    async def conversation_state(self, conversation: Conversation) -> ConversationState:
+        """Return what is kept of a conversation beside its messages; it begins with this, if it had not."""
         ...
 
     async def migrate_chat(self, old: int, new: int) -> None:
@@ -663,10 +679,6 @@ class Records(Protocol):
 
     async def names(self) -> dict[int, str]:
         """Return the last known name of everybody who wrote, by user id."""
-        ...
-
-    async def model_of(self, conversation: Conversation) -> str:
-        """Return the `provider:model` chosen there; empty for the usual chain."""
         ...
 
     async def choose_model(self, conversation: Conversation, model: str) -> None:

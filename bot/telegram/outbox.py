@@ -258,7 +258,8 @@ class Outbox:
             await self._settle(stored.effect.conversation)
         if part.final is None or part.stand_in is None:
             return await self._send(stored, part, part.send, again=again)
-        preview = await self._store.preview_of(stored.effect.key) if shown or again else None
+        known = (shown and stored.previewed) or again
+        preview = await self._store.preview_of(stored.effect.key) if known else None
         there = preview.message_id if preview else None
         if preview and there is None:
             again = True  # some of it may be there

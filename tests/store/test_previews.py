@@ -43,6 +43,7 @@ async def test_the_answer_is_handed_the_preview_when_it_is_stored(store: Store) 
     await store.preview_sent(preview.id, 55)  # its own message may arrive later
 
     assert await store.preview_of("a1") == Preview(preview.id, HERE, "answer", 55)
+    assert [stored.previewed for stored in await store.unsent()] == [True]
     assert await store.open_previews("answer") == []
 
 
@@ -54,6 +55,7 @@ async def test_an_answer_that_finishes_nothing_is_handed_nothing(store: Store) -
 
     assert await store.preview_of("a2") is None
     assert await store.preview_of("a3") is None
+    assert [stored.previewed for stored in await store.unsent()] == [False, False]
     assert len(await store.open_previews("answer")) == 1
 
 

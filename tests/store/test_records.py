@@ -105,8 +105,8 @@ async def test_a_model_is_chosen_for_one_conversation(store: Store) -> None:
 
     await store.choose_model(HERE, "openai:gpt-5")
 
-    assert await store.model_of(HERE) == "openai:gpt-5"
-    assert await store.model_of(TOPIC) == await store.model_of(OTHER) == ""
+    assert (await store.conversation_state(HERE)).model == "openai:gpt-5"
+    assert (await store.conversation_state(TOPIC)).model == ""
 
 
 async def test_the_choice_moves_with_its_chat(store: Store) -> None:
@@ -115,7 +115,7 @@ async def test_the_choice_moves_with_its_chat(store: Store) -> None:
 
     await store.migrate_chat(HERE.chat_id, -100)
 
-    assert await store.model_of(Conversation(-100, HERE.thread_id)) == "openai:gpt-5"
+    assert (await store.conversation_state(Conversation(-100, HERE.thread_id))).model == "openai:gpt-5"
 
 
 async def test_a_backup_is_a_whole_private_database(store: Store, tmp_path: Path) -> None:

@@ -31,7 +31,8 @@ class SqliteOutbox(Part):
 
     async def unsent(self, after: int = 0) -> list[StoredEffect]:
         rows = await self._db.read(
-            "SELECT id, key, chat_id, thread_id, kind, payload, sent, unsure, resent"
+            "SELECT id, key, chat_id, thread_id, kind, payload, sent, unsure, resent,"
+            " EXISTS (SELECT 1 FROM previews WHERE effect_key = key)"
             " FROM outbox WHERE done_at IS NULL AND id > ? ORDER BY id",
             (after,),
         )
@@ -42,8 +43,9 @@ class SqliteOutbox(Part):
                 sent=tuple(json.loads(sent)),
                 unsure=bool(unsure),
                 resent=bool(resent),
+                previewed=bool(previewed),
             )
-            for effect_id, name, chat_id, thread_id, kind, payload, sent, unsure, resent in rows
+            for effect_id, name, chat_id, thread_id, kind, payload, sent, unsure, resent, previewed in rows
         ]
 
     async def sending(self, effect_id: int, *, resend: bool = False) -> None:

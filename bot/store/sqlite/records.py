@@ -78,12 +78,6 @@ class SqliteRecords(Part):
         bodies = [json.loads(body) for (body,) in rows]
         return {body["sender_id"]: body.get("sender_name", "") for body in bodies if body.get("sender_id")}
 
-    async def model_of(self, conversation: Conversation) -> str:
-        rows = await self._db.read(
-            "SELECT model FROM conversations WHERE chat_id = ? AND thread_id = ?", key(conversation)
-        )
-        return str(rows[0][0]) if rows else ""
-
     async def choose_model(self, conversation: Conversation, model: str) -> None:
         sql = "UPDATE conversations SET model = ? WHERE chat_id = ? AND thread_id = ?"
         values = (storable(model), *key(conversation))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bot.messages import Conversation, Message, ToolResult, Transcript, UserMessage
-from bot.store.base import AuditEvent, Effect, UpdateIds
+from bot.store.base import AuditEvent, ConversationState, Effect, UpdateIds
 from bot.store.codec import closes_turn, decode, encode, from_key, key, storable
 from bot.store.sqlite.grants import end_task
 from bot.store.sqlite.inbox import finish
@@ -108,8 +108,10 @@ class SqliteTranscripts(Part):
         )
         return [from_key(*row) for row in rows]
 
-    async def conversation_state(self, conversation: Conversation) -> tuple[str, str]:
-        sql = "SELECT cwd, nonce FROM conversations WHERE chat_id = :chat_id AND thread_id = :thread_id"
+    async def conversation_state(self, conversation: Conversation) -> ConversationState:
+        sql = (
+            "SELECT cwd, nonce, model FROM conversations WHERE chat_id = :chat_id AND thread_id = :thread_id"
+        )
         row = _row(conversation)
 
         def job(db: sqlite3.Connection) -> list[Sequence[Any]]:
@@ -119,8 +121,7 @@ class SqliteTranscripts(Part):
         rows = await self._db.read(sql, row)
         if not rows:
             rows = await self._db.write(job)
-        [(cwd, nonce)] = rows
-        return cwd, nonce
+        return ConversationState(*rows[0])
 
     async def migrate_chat(self, old: int, new: int) -> None:
         chats = {"old": old, "new": new}

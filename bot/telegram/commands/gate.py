@@ -81,7 +81,7 @@ async def policy(face: "TelegramFace", asked: Asked) -> str:
     command = asked.command.argument
     if not command:
         return say(face.language, "policy_usage")
-    cwd, _ = await face.store.conversation_state(asked.conversation)
+    cwd = (await face.store.conversation_state(asked.conversation)).cwd
     return face.policy(command, cwd or str(face.status.work_dir))
 
 

@@ -36,7 +36,7 @@ async def model(face: "TelegramFace", asked: Asked) -> str:
 
 async def choice(face: "TelegramFace", where: Conversation, key: str) -> Effect:
     """Return the list of models with a button for each."""
-    models, chosen = face.desk.models, await face.store.model_of(where)
+    models, chosen = face.desk.models, (await face.store.conversation_state(where)).model
     others = [name for name in face.desk.keyed() if not any(m.startswith(f"{name}:") for m in models)]
     text = say(face.language, "model_now", model=chosen or models[0])
     if others:
