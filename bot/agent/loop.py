@@ -275,8 +275,7 @@ class Agent:
         if guards.corrections_in_a_row(turn.transcript) > guards.MAX_CORRECTIONS:
             return await self._end(turn, "keeps_misspelling", done=ran_lines(turn, self._language))
         if self._limits.turn_tokens and steps_taken(turn.transcript):
-            begun = await self._store.heard_at(turn.conversation)
-            used = await self._store.spent(turn.conversation, begun)
+            used = await self._store.spent_in_turn(turn.conversation)
             if used.input + used.output >= self._limits.turn_tokens:
                 return await self._end(turn, "turn_tokens", tokens=used.input + used.output)
         if self._limits.daily_tokens:

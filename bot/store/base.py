@@ -349,10 +349,6 @@ class Transcripts(Protocol):
         """Begin afresh: `load` returns nothing older from now on. Nothing is deleted."""
         ...
 
-    async def heard_at(self, conversation: Conversation) -> float:
-        """Return when the last message of a person was stored; 0 when there is none."""
-        ...
-
     async def open_conversations(self) -> list[Conversation]:
         """Return those whose last message does not end a turn: see `AssistantMessage`."""
         ...
@@ -652,6 +648,10 @@ class Ledger(Protocol):
 
     async def spent(self, conversation: Conversation | None, since: float) -> Usage:
         """Return the sum of tokens since a time; of every conversation when None."""
+        ...
+
+    async def spent_in_turn(self, conversation: Conversation) -> Usage:
+        """Return the sum of tokens since a person last spoke there."""
         ...
 
 

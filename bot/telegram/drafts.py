@@ -45,7 +45,7 @@ class Pace:
         settle: What a message must wait for before it is first sent: one word is not worth one.
     """
 
-    begin: float = 0.7
+    begin: float = 1.0
     draft: float = 0.6
     keep_alive: float = 20.0
     edit: float = 3.0

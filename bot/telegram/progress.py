@@ -24,7 +24,7 @@ from bot.texts import say
 
 log = logging.getLogger(__name__)
 
-TYPING_AFTER = 0.7
+TYPING_AFTER = 1.0
 TYPING_EVERY = 4.5
 """Telegram shows an action for 5 seconds. https://core.telegram.org/bots/api#sendchataction"""
 LINE_AFTER = 2.0

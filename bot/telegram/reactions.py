@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 RECEIVED = "👀"
 DONE = "👌"
-AFTER = 0.7
+AFTER = 1.0
 """Seconds: an answer that comes sooner is mark enough."""
 
 AT_ONCE = 5

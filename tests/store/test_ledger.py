@@ -1,6 +1,7 @@
 """Tokens used, summed over time."""
 
-from bot.messages import Usage
+from bot.clock import SettableClock
+from bot.messages import Notice, Usage, UserMessage
 from bot.store.base import Store
 from tests.store.samples import HERE, TOPIC
 
@@ -20,6 +21,21 @@ async def test_spent_without_a_conversation_sums_all(store: Store) -> None:
     await store.record_usage(TOPIC, "m-2", Usage(1000, 1), at=11.0)
 
     assert await store.spent(None, since=0.0) == Usage(1100, 11)
+
+
+async def test_what_a_turn_spent_begins_with_what_a_person_last_said(
+    store: Store, clock: SettableClock
+) -> None:
+    await store.append(HERE, [UserMessage("before")])
+    await store.record_usage(HERE, "m-1", Usage(100, 10), at=5.0)
+    await store.append(HERE, [UserMessage("go"), Notice("a hint", "cap")])
+    now = clock() + 1
+    await store.record_usage(HERE, "m-1", Usage(200, 20), at=now)
+    await store.record_usage(HERE, "m-1", Usage(1, 2), at=now)
+    await store.record_usage(TOPIC, "m-1", Usage(1000), at=now)
+
+    assert await store.spent_in_turn(HERE) == Usage(201, 22)
+    assert await store.spent_in_turn(TOPIC) == Usage(1000)
 
 
 async def test_nothing_used_is_nothing_spent(store: Store) -> None:

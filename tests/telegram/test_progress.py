@@ -50,7 +50,7 @@ async def test_a_longer_turn_shows_typing(
     bot: Bot, gate: SendGate, store: SqliteStore, emulator: Emulator, alice: Person
 ) -> None:
     async with watching(bot, gate, store):
-        call = await emulator.expect_call("sendChatAction", within=1)
+        call = await emulator.expect_call("sendChatAction", within=2)
 
     assert (call["chat_id"], call["action"]) == (7, "typing")
 
@@ -59,7 +59,7 @@ async def test_typing_for_ever_typing_ends_with_the_turn(
     bot: Bot, gate: SendGate, store: SqliteStore, emulator: Emulator, alice: Person
 ) -> None:
     async with watching(bot, gate, store):
-        await emulator.expect_call("sendChatAction", within=1)
+        await emulator.expect_call("sendChatAction", within=2)
 
     tasks = [t for t in asyncio.all_tasks() if "_type" in repr(t) or "_show" in repr(t)]
     assert tasks == []
@@ -158,7 +158,7 @@ async def test_a_chat_that_refuses_progress_disturbs_no_turn(
     alice.block()
 
     async with watching(bot, gate, store):
-        call = await emulator.expect_call("sendChatAction", within=1)
+        call = await emulator.expect_call("sendChatAction", within=2)
 
     assert call.status == 403
 

@@ -46,9 +46,18 @@ class SqliteLedger(Part):
         return [_event(row) for row in await self._db.read(NEWEST, (limit,))]
 
     async def spent(self, conversation: Conversation | None, since: float) -> Usage:
-        where, values = "at >= ?", [since]
-        if conversation is not None:
-            where, values = f"{where} AND chat_id = ? AND thread_id = ?", [since, *key(conversation)]
+        if conversation is None:
+            return await self._sum("at >= ?", since)
+        return await self._sum("at >= ? AND chat_id = ? AND thread_id = ?", since, *key(conversation))
+
+    async def spent_in_turn(self, conversation: Conversation) -> Usage:
+        return await self._sum(
+            "chat_id = ?1 AND thread_id = ?2 AND at >= (SELECT coalesce(max(at), 0) FROM messages"
+            " WHERE chat_id = ?1 AND thread_id = ?2 AND kind = 'user')",
+            *key(conversation),
+        )
+
+    async def _sum(self, where: str, *values: float) -> Usage:
         [row] = await self._db.read(
             "SELECT total(input), total(output), total(cache_read), total(cache_write), total(reasoning)"
             f" FROM usage WHERE {where}",

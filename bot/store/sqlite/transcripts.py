@@ -148,13 +148,6 @@ class SqliteTranscripts(Part):
 
         await self._db.write(job)
 
-    async def heard_at(self, conversation: Conversation) -> float:
-        [(at,)] = await self._db.read(
-            "SELECT coalesce(max(at), 0) FROM messages WHERE chat_id = ? AND thread_id = ? AND kind = 'user'",
-            key(conversation),
-        )
-        return float(at)
-
     async def moved_chats(self) -> dict[int, int]:
         rows = await self._db.read("SELECT old_id, new_id FROM moves")
         return {old: new for old, new in rows}  # noqa: C416 - `dict` would lose the types
