@@ -354,7 +354,10 @@ class Transcripts(Protocol):
         ...
 
     async def conversation_state(self, conversation: Conversation) -> ConversationState:
-        """Return what is kept of a conversation beside its messages; it begins with this, if it had not."""
+        """Return what is kept of a conversation beside its messages.
+
+        One that has not begun has a nonce already, and keeps it when its first message is stored.
+        """
         ...
 
     async def migrate_chat(self, old: int, new: int) -> None:
@@ -682,7 +685,7 @@ class Records(Protocol):
         ...
 
     async def choose_model(self, conversation: Conversation, model: str) -> None:
-        """Choose a model for a conversation that has begun; empty for the usual chain."""
+        """Choose a model for a conversation; empty for the usual chain."""
         ...
 
     async def backup(self, target: Path) -> None:

@@ -11,6 +11,7 @@ from bot.errors import StoreError
 from bot.messages import AssistantMessage, Conversation, Message, ToolResult, Usage, UserMessage
 from bot.store.base import Spending, Store
 from tests.store.samples import HERE, TOPIC
+from tests.store.second_process import SecondProcess
 
 OTHER = Conversation(HERE.chat_id + 1)
 
@@ -100,17 +101,23 @@ async def test_names_are_the_last_ones(store: Store) -> None:
 
 
 async def test_a_model_is_chosen_for_one_conversation(store: Store) -> None:
-    await store.conversation_state(HERE)
-    await store.conversation_state(TOPIC)
-
     await store.choose_model(HERE, "openai:gpt-5")
 
     assert (await store.conversation_state(HERE)).model == "openai:gpt-5"
     assert (await store.conversation_state(TOPIC)).model == ""
 
 
+async def test_choosing_before_the_first_word_keeps_the_nonce(
+    store: Store, second_process: SecondProcess
+) -> None:
+    begun = await store.conversation_state(HERE)
+
+    await store.choose_model(HERE, "openai:gpt-5")
+
+    assert begun.nonce in await second_process.sees(f"conversation_state({HERE!r})")
+
+
 async def test_the_choice_moves_with_its_chat(store: Store) -> None:
-    await store.conversation_state(HERE)
     await store.choose_model(HERE, "openai:gpt-5")
 
     await store.migrate_chat(HERE.chat_id, -100)

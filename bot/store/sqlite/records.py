@@ -11,7 +11,7 @@ from bot.errors import StoreError
 from bot.messages import Conversation, Message, Usage
 from bot.store.base import Said, Spending
 from bot.store.codec import decode, from_key, key, storable
-from bot.store.sqlite.part import Part
+from bot.store.sqlite.part import Part, know
 
 
 class SqliteRecords(Part):
@@ -79,9 +79,17 @@ class SqliteRecords(Part):
         return {body["sender_id"]: body.get("sender_name", "") for body in bodies if body.get("sender_id")}
 
     async def choose_model(self, conversation: Conversation, model: str) -> None:
-        sql = "UPDATE conversations SET model = ? WHERE chat_id = ? AND thread_id = ?"
-        values = (storable(model), *key(conversation))
-        await self._db.write(lambda db: db.execute(sql, values).rowcount)
+        row = self._row(conversation) | {"model": storable(model)}
+
+        def job(db: sqlite3.Connection) -> None:
+            know(db, row)
+            db.execute(
+                "UPDATE conversations SET model = :model WHERE chat_id = :chat_id AND thread_id = :thread_id",
+                row,
+            )
+
+        await self._db.write(job)
+        self._known(conversation)
 
     async def backup(self, target: Path) -> None:
         await asyncio.to_thread(_copy, self._db.path, target)

@@ -1,9 +1,7 @@
 """Messages by conversation, and what else is known of one."""
 
-import secrets
 import sqlite3
 from collections.abc import Sequence
-from typing import Any
 
 from bot.messages import Conversation, Message, ToolResult, Transcript, UserMessage
 from bot.store.base import AuditEvent, ConversationState, Effect, UpdateIds
@@ -12,7 +10,7 @@ from bot.store.sqlite.grants import end_task
 from bot.store.sqlite.inbox import finish
 from bot.store.sqlite.ledger import event_rows, insert_events
 from bot.store.sqlite.outbox import effect_rows, insert_effects
-from bot.store.sqlite.part import Part
+from bot.store.sqlite.part import Part, know
 from bot.store.sqlite.previews import forget_previews
 
 WINDOW = 400
@@ -60,7 +58,7 @@ class SqliteTranscripts(Part):
         audit: Sequence[AuditEvent] = (),
     ) -> None:
         at = self._clock()
-        row = _row(conversation, cwd)
+        row = self._row(conversation, cwd)
         message_rows = [_message_row(conversation, message, at) for message in messages]
         effects_stored, events = effect_rows(effects, at), event_rows(audit)
         begins = any(isinstance(message, UserMessage) for message in messages)
@@ -70,7 +68,7 @@ class SqliteTranscripts(Part):
                 end_task(db, conversation, at)
                 forget_previews(db, conversation)
             if message_rows or cwd is not None:
-                _know(db, row, cwd is not None)
+                know(db, row, cwd is not None)
             db.executemany(
                 "INSERT INTO messages (chat_id, thread_id, at, kind, call_id, closes, body)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -81,13 +79,15 @@ class SqliteTranscripts(Part):
             finish(db, update_id, at)
 
         await self._db.write(job, effects=bool(effects_stored))
+        if message_rows or cwd is not None:
+            self._known(conversation)
 
     async def reset(self, conversation: Conversation, update_id: int | None = None) -> None:
         at = self._clock()
-        row = _row(conversation)
+        row = self._row(conversation)
 
         def job(db: sqlite3.Connection) -> None:
-            _know(db, row)
+            know(db, row)
             end_task(db, conversation, at)
             db.execute(
                 "UPDATE conversations SET reset_after = coalesce((SELECT max(id) FROM messages"
@@ -98,6 +98,7 @@ class SqliteTranscripts(Part):
             finish(db, update_id, at)
 
         await self._db.write(job)
+        self._known(conversation)
 
     async def open_conversations(self) -> list[Conversation]:
         # The last message is asked for each conversation, so no flag can say otherwise.
@@ -109,19 +110,15 @@ class SqliteTranscripts(Part):
         return [from_key(*row) for row in rows]
 
     async def conversation_state(self, conversation: Conversation) -> ConversationState:
-        sql = (
-            "SELECT cwd, nonce, model FROM conversations WHERE chat_id = :chat_id AND thread_id = :thread_id"
+        row = self._row(conversation)
+        stored = await self._db.read(
+            "SELECT cwd, nonce, model FROM conversations WHERE chat_id = :chat_id AND thread_id = :thread_id",
+            row,
         )
-        row = _row(conversation)
-
-        def job(db: sqlite3.Connection) -> list[Sequence[Any]]:
-            _know(db, row)
-            return db.execute(sql, row).fetchall()
-
-        rows = await self._db.read(sql, row)
-        if not rows:
-            rows = await self._db.write(job)
-        return ConversationState(*rows[0])
+        if not stored:
+            return ConversationState("", str(row["nonce"]))
+        self._known(conversation)
+        return ConversationState(*stored[0])
 
     async def migrate_chat(self, old: int, new: int) -> None:
         chats = {"old": old, "new": new}
@@ -164,17 +161,3 @@ def _message_row(
 def _where(conversation: Conversation) -> dict[str, object]:
     chat_id, thread_id = key(conversation)
     return {"chat_id": chat_id, "thread_id": thread_id}
-
-
-def _row(conversation: Conversation, cwd: str | None = None) -> dict[str, object]:
-    return _where(conversation) | {"nonce": secrets.token_hex(8), "cwd": storable(cwd or "")}
-
-
-def _know(db: sqlite3.Connection, row: dict[str, object], set_cwd: bool = False) -> None:
-    """Make sure that the conversation has its row, whose nonce then stays."""
-    db.execute(
-        "INSERT INTO conversations (chat_id, thread_id, nonce, cwd)"
-        " VALUES (:chat_id, :thread_id, :nonce, :cwd)"
-        f" ON CONFLICT DO {'UPDATE SET cwd = :cwd' if set_cwd else 'NOTHING'}",
-        row,
-    )

@@ -60,7 +60,6 @@ async def press_model(face: "TelegramFace", pressed: Pressed) -> str:
 
 
 async def choose(face: "TelegramFace", where: Conversation, spec: str) -> None:
-    await face.store.conversation_state(where)  # a conversation that has not begun has no row
     await face.store.choose_model(where, "" if spec == face.desk.models[0] else spec)
 
 
