@@ -17,7 +17,8 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
     "result_nobody": {"en": "Not run: it needs a person's yes, and nobody can be asked here."},
     "result_duplicate": {"en": "Not run: the same call stands earlier in this reply; see its result."},
     "result_changed": {
-        "en": "Not run: what would run now is not what was approved (the working folder has changed). "
+        "en": "Not run: what would run now is not what was approved (the working folder, or a file it runs, "
+        "has changed). "
         "Call it again to ask again."
     },
     "result_out_of_date": {
@@ -193,9 +194,9 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
         "pt": "parado antes de rodar",
     },
     "outcome_changed": {
-        "en": "not run: the working folder has changed since",
-        "id": "tidak dijalankan: folder kerja sudah berubah",
-        "pt": "não executado: a pasta de trabalho mudou",
+        "en": "not run: the working folder or a file it runs has changed since",
+        "id": "tidak dijalankan: folder kerja atau file yang dijalankan sudah berubah",
+        "pt": "não executado: a pasta de trabalho ou um arquivo que ele executa mudou",
     },
     "outcome_interrupted": {
         "en": "interrupted, outcome unknown",

@@ -111,7 +111,7 @@ class Approval:
         undo: The command that undoes this one; empty when none is known.
         lines: What the call would do, found out without doing it; shown instead of `command`. May be empty.
         warnings: What stands out in that; may be empty.
-        fingerprint: Of what `lines` say: the press is for this alone. Empty when there are none.
+        fingerprint: Of what `lines` say, where the press is for this alone; empty where they only explain.
         image: Absolute path of a picture to be seen before the card; empty when there is none.
         code: Asked of a presser at the moment; None otherwise.
         revert: How its undoing stands; None when it runs without.

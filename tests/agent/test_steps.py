@@ -383,7 +383,7 @@ async def test_a_command_approved_for_one_folder_does_not_run_in_another(house: 
     assert "not what was approved" in told(here.model.requests[1])[0]
     known = await here.store.approval(approval.id)
     assert known is not None
-    assert known.outcome == "not run: the working folder has changed since"
+    assert known.outcome == "not run: the working folder or a file it runs has changed since"
 
 
 async def test_a_call_changed_after_its_approval_does_not_run(house: Build) -> None:
