@@ -12,6 +12,11 @@ NASTY: dict[str, tuple[str, list[str], dict[str, list[str]]]] = {
         ["audit", "x", "y", "z"],
         {"text_link": []},
     ),
+    "link": (
+        "read [the **manual**](https://x.example/a?b=1&c=(2)) soon",
+        ["read the manual soon"],
+        {"text_link": ["the manual"], "bold": ["manual"]},
+    ),
     "md-unbalanced": ("a_b *c `d ``` e\n```python\nprint(1)", ["a_b", "print(1)"], {}),
     "md-url-underscores": (
         "see https://x.example/NRR-JaUmg_hm7 and https://x.example/a_b_c",
