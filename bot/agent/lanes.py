@@ -30,6 +30,7 @@ class Job:
         label: What a person would recognise it by; for `/stop`, which lists what it drops.
         ready: Asked before the job starts; while it says no, the lane is held and looked at again when woken.
             None means always.
+        asker: The user whose message it is, if it is one's.
         key: Random; tells one job from any other.
     """
 
@@ -37,6 +38,7 @@ class Job:
     update_id: UpdateIds = None
     label: str = ""
     ready: Callable[[], Awaitable[bool]] | None = None
+    asker: int | None = None
     key: str = field(default_factory=lambda: secrets.token_hex(8))
 
 

@@ -187,6 +187,7 @@ class Agent:
             # Before the store moves what it has: writes keep their order, so none lands in the old chat.
             for turn in self._turns:
                 turn.conversation = self.now_at(turn.conversation)
+            await asyncio.sleep(0)  # what was begun under the old id queues its write now
             await self._store.migrate_chat(old, new)
         finally:
             self._still.set()

@@ -71,6 +71,18 @@ class BodyTooLarge(LLMRejected):
         super().__init__(message, reason="too_long")
 
 
+class ServerFailed(LLMUnavailable):
+    """The provider broke (5xx) and did not say that it is busy: an outage, or something in the request.
+
+    Attributes:
+        images: Whether its words are about pictures.
+    """
+
+    def __init__(self, message: str, *, images: bool = False) -> None:
+        super().__init__(message)
+        self.images = images
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """An error as the provider worded it, before it is judged.
@@ -168,7 +180,7 @@ _BLIND_TEXT = re.compile(
     rf"(does(n't| not)|do(n't| not)|no endpoints found that) support.{{0,20}}({_IMAGE}|vision|multimodal)"
     rf"|{_IMAGE} (\w+ ){{0,2}}(is|are) (not supported|not enabled|only supported by)"
     r"|not a (multimodal|vision) model|missing data required for image|at most 0 image"
-    rf"|unknown variant .?{_IMAGE}|content.{{0,60}}must be a string",
+    rf"|unknown variant .?{_IMAGE}|content.{{0,60}}must be (a )?string",
     re.I | re.S,
 )
 """OpenAI, OpenRouter, Bedrock, Ollama, llama.cpp, vLLM, DeepSeek and Groq, as others quote them."""
@@ -219,7 +231,10 @@ def error_of(provider: str, refusal: Refusal, *, key: str = "", retry_after: flo
     if kinds & _TOO_LONG:
         return LLMRejected(said, reason="too_long")
     if status in (408, 409, 424, 425, 429) or status >= 500:
-        return LLMUnavailable(said, retry_after=retry_after)
+        if status < 500 or status == 529 or retry_after is not None:
+            return LLMUnavailable(said, retry_after=retry_after)
+        # No refusal, whatever it says: without pictures in the request it is an outage like any other.
+        return ServerFailed(said, images=_is_about_images(refusal.text))
     if 400 <= status < 500 and _OPAQUE_TEXT.search(refusal.text):
         return OpaqueRefused(said)
     if "Encrypted content is not supported" in refusal.text:
@@ -231,7 +246,7 @@ def error_of(provider: str, refusal: Refusal, *, key: str = "", retry_after: flo
         return ToolsUnsupported(said)
     if status == 404 or kinds & _MODEL:
         return LLMRejected(said, reason="model")
-    if _IMAGE_TEXT.search(refusal.text) and not _MODEL_TEXT.search(refusal.text):
+    if _is_about_images(refusal.text):
         return ImagesRefused(said, blind=False)
     if name := _named_parameter(refusal):
         return UnsupportedParameter(said, parameter=name)
@@ -326,6 +341,11 @@ def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
         return max(0.0, parsedate_to_datetime(value).timestamp() - clock.system())
     except ValueError:
         return None
+
+
+def _is_about_images(text: str) -> bool:
+    """Whether pictures are what is wrong; a prompt that is too long "including images" is too long."""
+    return bool(_IMAGE_TEXT.search(text) and not _MODEL_TEXT.search(text) and not _TOO_LONG_TEXT.search(text))
 
 
 def _named_parameter(refusal: Refusal) -> str:

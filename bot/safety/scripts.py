@@ -26,6 +26,22 @@ WRAPPERS = frozenset("busybox toybox eval exec".split())
 """Those of them whose first word is a program."""
 INTERPRETER = re.compile(r"(?:python|pypy|perl|ruby|node|nodejs|php|lua|luajit|Rscript|tclsh|guile)[\d.]*")
 
+CODE: Mapping[str, re.Pattern[str]] = {
+    program: re.compile(option)
+    for programs, option in {
+        "sh bash dash ash zsh ksh mksh fish csh tcsh": r"-[A-Za-z]*c[A-Za-z]*",
+        "python pypy": r"-[A-Za-z]*c",
+        "perl": r"-[acdflnpstTuwWX0-9i]*[eE]",
+        "ruby": r"-[alnpswW0-9]*e",
+        "node nodejs": r"-e|-p|-pe|--eval|--print",
+        "php": r"-r",
+        "lua luajit Rscript": r"-e",
+        "guile": r"-c",
+    }.items()
+    for program in programs.split()
+}
+"""Their options that are followed by code in place of a file. After the file they are the script's own."""
+
 BEHIND: Mapping[str, Sequence[str]] = {
     "make": ("GNUmakefile", "makefile", "Makefile"),
     "just": ("justfile", "Justfile", ".justfile"),
@@ -64,9 +80,9 @@ OPERANDS = frozenset("ansible-playbook crontab dpkg rpm mongosh mongo".split())
 """Programs that do what all the files they are given say."""
 FED = frozenset(
     "psql mysql mariadb sqlite3 redis-cli mongosh iptables-restore ip6tables-restore nft at batch crontab "
-    "sfdisk chpasswd xargs parallel".split()
+    "sfdisk chpasswd parallel".split()
 )
-"""Programs that, like shells, do what they read from their input."""
+"""Programs that, like shells, do what they read from their input; xargs takes it as data."""
 PRINTERS = frozenset(
     "cat tac zcat xzcat gunzip gzip xz base64 xxd openssl gpg sed envsubst tr head tail pv".split()
 )
@@ -138,17 +154,24 @@ def _scripts(invocation: Invocation, folder: str) -> Iterator[str]:
     program, arguments = os.path.basename(invocation.program), invocation.arguments
     if "/" in invocation.program and not invocation.program.startswith(SYSTEM):
         yield invocation.program
-    if not (INTERPRETER.fullmatch(program) or program in SHELLS - WRAPPERS) or {"-c", "-e"} & set(arguments):
+    if not (INTERPRETER.fullmatch(program) or program in SHELLS - WRAPPERS):
         return
     for word, before in zip(arguments, ("", *arguments), strict=False):
         if before == "-m":
             yield from (f"{word.replace('.', '/')}.py", f"{word.replace('.', '/')}/__main__.py")
+            return
+        if _is_code(program, word):
             return
         if word.startswith("-"):
             continue
         yield word
         if "/" in word or "." in word or is_file(_path(folder, word)):
             return
+
+
+def _is_code(program: str, option: str) -> bool:
+    found = CODE.get(program.rstrip("0123456789."))
+    return found is not None and found.fullmatch(option) is not None
 
 
 def _read_by(invocation: Invocation) -> Sequence[str]:
@@ -182,7 +205,9 @@ def _is_fed(invocation: Invocation, folder: str) -> bool:
         return True
     if program not in SHELLS and not INTERPRETER.fullmatch(program):
         return False
-    return "-c" not in invocation.arguments and not any(True for _ in _scripts(invocation, folder))
+    return not any(_is_code(program, word) for word in invocation.arguments) and not any(
+        True for _ in _scripts(invocation, folder)
+    )
 
 
 def _path(folder: str, name: str) -> Path:
@@ -201,13 +226,34 @@ def fingerprints(paths: Collection[Path]) -> Mapping[str, str] | None:
     """Return SHA-256 by path; None when one of them is no readable regular file of bearable size."""
     found = {}
     for path in paths:
-        try:
-            if not path.is_file() or path.stat().st_size > LARGEST:
-                return None
-            found[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
-        except (OSError, ValueError):
+        content = _content(path, LARGEST + 1)
+        if content is None or len(content) > LARGEST:
             return None
+        found[str(path)] = hashlib.sha256(content).hexdigest()
     return found
+
+
+def _content(path: Path, most: int) -> bytes | None:
+    """Return the first bytes of a regular file; None when it is none, can't be read, or has nothing yet.
+
+    What it is may change under the name, and what says it is regular may never end, as /proc/kmsg: so it is
+    opened without waiting, and what was opened is looked at.
+    """
+    try:
+        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            return None
+        content = bytearray()
+        while len(content) < most and (piece := os.read(opened, most - len(content))):
+            content += piece
+        return bytes(content)
+    except OSError:
+        return None
+    finally:
+        os.close(opened)
 
 
 def seals(paths: Iterable[Path]) -> Mapping[str, str]:
@@ -240,13 +286,12 @@ def readable(files: Iterable[str]) -> list[str]:
 
 def head(path: Path) -> str:
     """Return the first lines of a script for a person to read; empty when it is no text."""
-    try:
-        with path.open("rb") as file:
-            begun = file.read(4 * HEAD_CHARS)
-        size = path.stat().st_size
-    except (OSError, ValueError):
+    begun = _content(path, 4 * HEAD_CHARS)
+    if begun is None or b"\0" in begun:
         return ""
-    if b"\0" in begun:
+    try:
+        size = path.stat().st_size
+    except OSError:
         return ""
     lines = begun.decode("utf-8", "replace").splitlines()
     shown = "\n".join(lines[:HEAD_LINES])[:HEAD_CHARS]

@@ -504,16 +504,19 @@ class TelegramFace:
         self._gate.leave(message.chat.id, Priority.ERROR, edit)
 
     def hear_again(self, conversation: Conversation, message: UserMessage, update_id: int) -> None:
-        """Have a message heard once more, after what waits; the update is finished when it is stored."""
+        """Have a message heard once more, before what waits; the update is finished when it is stored."""
         label = " ".join(message.text.split())[:MAX_LABEL]
         run = partial(self._turn, conversation, message, update_id)
-        self._lanes.put(conversation, Job(run, update_id, label))
+        self._lanes.put(conversation, Job(run, update_id, label, asker=message.sender_id), first=True)
 
     async def may_end(self, conversation: Conversation, user_id: int) -> bool:
         """Whether somebody may end what runs or waits there: who asked for it, and admins."""
         if self.people.may_decide(user_id):
             return True
-        if not self._lanes.busy(conversation) and conversation not in await self.store.open_conversations():
+        running = self._lanes.running(conversation)
+        if running is not None and running.asker is not None:
+            return running.asker == user_id  # what it asks may not be stored yet
+        if running is None and conversation not in await self.store.open_conversations():
             return True
         turn = current_turn(await self.store.load(conversation))
         asked = turn[0] if turn else None

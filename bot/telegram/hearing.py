@@ -130,7 +130,7 @@ class Hearing:
             await self._explain_wait(questions, last.message, user_id)  # the question may be newer than it
             return False
 
-        job = Job(run, updates, label_of(text), ready)
+        job = Job(run, updates, label_of(text), ready, user_id)
         before, behind = self._lanes.running(conversation), self._lanes.holds_next(conversation)
         self._lanes.put(conversation, job)
         if behind:

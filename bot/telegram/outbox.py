@@ -11,7 +11,8 @@ arrived. What the mark means when nothing more is known:
 The process may die then too, any number of times. So a text comes the second time as an edit, which may
 repeat, of a message that stands in for it: that one has only the mark until its id is stored. What a death
 can leave behind is such a mark with nothing below it, never a third copy and never none. Files have no such
-way: they are sent again after each death. A card is repeated until it is there.
+way: they are sent again after each death. A card is repeated until it is there. Where the connection breaks
+every time, the text itself is tried twice more after `MAX_STAND_INS` marks, then closed with an error.
 """
 
 import asyncio
@@ -52,6 +53,8 @@ RETRY_PAUSES = (0.5, 1, 2, 5, 10, 30)
 STORE_PAUSE = 5.0
 RESEND_PAUSE = 1.0
 """Seconds before the one resend: at once, it would most likely meet the same trouble."""
+MAX_STAND_INS = 4
+"""Of unknown fate, in one process: each may be in the chat as a mark with nothing below it."""
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 
@@ -267,15 +270,19 @@ class Outbox:
             return there
         if not again:
             try:
-                return await self._send(stored, part, part.send, again=False)
+                return await self._send(stored, part, part.send, again=False, most=1)
             except Unsure:
-                again = True
-        message_id = await self._send(stored, part, part.stand_in, again=True, until_known=True)
+                log.warning("the connection broke while sending; it comes once more, with a mark")
+                await asyncio.sleep(RESEND_PAUSE)
+        try:
+            message_id = await self._send(stored, part, part.stand_in, again=True, most=MAX_STAND_INS)
+        except Unsure:
+            message_id = None
         if message_id:
             await self._store.stand_in(stored.id, message_id)
             if await self._rewrite(part, message_id, again=True):
                 return message_id
-        return await self._send(stored, part, part.send, again=True, until_known=True)
+        return await self._send(stored, part, part.send, again=True)
 
     async def _rewrite(self, part: Part, message_id: int, *, again: bool) -> bool:
         """Give a message its last text, and try until Telegram has an opinion: an edit may repeat.
@@ -318,23 +325,23 @@ class Outbox:
                 return True
 
     async def _send(
-        self, stored: StoredEffect, part: Part, send: Send, *, again: bool, until_known: bool = False
+        self, stored: StoredEffect, part: Part, send: Send, *, again: bool, most: int = 2
     ) -> int | None:
         """Send one message of a part.
 
         Args:
             again: The part may have arrived before.
-            until_known: It may be sent any number of times.
+            most: How often it is sent while nobody knows whether it arrived; a card, any number of times.
 
         Returns:
             The message's id; None when Telegram took it and did not say.
 
         Raises:
-            Unsure: It may or may not have arrived; not for what may be sent any number of times.
+            Unsure: It may or may not have arrived.
         """
         # A second copy of a card does no harm, a missing one holds up a turn for ever.
-        repeats = until_known or stored.effect.kind == "card"
-        tries, bare, broken = 0, False, False
+        endless = stored.effect.kind == "card"
+        tries, unknown, bare = 0, 0, False
         while True:
 
             async def call(again: bool = again, bare: bool = bare) -> Message:
@@ -368,15 +375,14 @@ class Outbox:
                     case "sent" if send is not part.stand_in:
                         log.warning("telegram took a message but did not answer in time; not sent again")
                         return None
-                    case _ if broken and not repeats:
-                        raise Unsure("it was sent twice and may not have arrived") from exc
                     case _:
+                        unknown += 1
+                        if unknown >= most and not endless:
+                            raise Unsure("it was sent twice and may not have arrived") from exc
                         log.warning("the connection broke while sending; sending once more: %s", exc)
                         await asyncio.sleep(RESEND_PAUSE * 2 ** min(tries, 6))
                         tries += 1
-                        if part.stand_in is not None and not until_known:
-                            raise Unsure from exc
-                        again = broken = True
+                        again = True
             else:
                 return message.message_id
 

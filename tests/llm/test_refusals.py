@@ -8,6 +8,7 @@ from bot.llm.refusals import (
     BodyTooLarge,
     ImagesRefused,
     Refusal,
+    ServerFailed,
     ToolsUnsupported,
     error_of,
     read_refusal,
@@ -22,7 +23,9 @@ def judge(status: int, body: object) -> LLMError:
 
 
 def reason(error: LLMError) -> str:
-    return error.reason if isinstance(error, LLMRejected) else type(error).__name__
+    if isinstance(error, LLMRejected):
+        return error.reason
+    return "LLMUnavailable" if isinstance(error, LLMUnavailable) else type(error).__name__
 
 
 @pytest.mark.parametrize(
@@ -125,6 +128,7 @@ def test_a_model_that_takes_no_tools_is_told_apart(text: str) -> None:
         (400, "At most 0 image(s) may be provided in one prompt."),
         (422, "messages[0]: unknown variant `image_url`, expected `text` at line 1"),
         (400, "'messages.1.content' : value must be a string"),
+        (400, "invalid content type. content must be string"),
         (400, "Image input modality is not enabled for this model"),
     ],
 )
@@ -163,6 +167,7 @@ def test_a_picture_that_is_refused_says_nothing_of_the_model(text: str) -> None:
         (401, "image", "auth"),
         (429, "too many images per minute", "LLMUnavailable"),
         (400, "gemma does not support tools", "bad_request"),
+        (400, "prompt is too long: 210000 tokens > 200000 maximum, including images", "too_long"),
     ],
 )
 def test_a_word_about_pictures_does_not_hide_what_is_wrong(status: int, text: str, expected: str) -> None:
@@ -170,6 +175,36 @@ def test_a_word_about_pictures_does_not_hide_what_is_wrong(status: int, text: st
 
     assert not isinstance(error, ImagesRefused)
     assert reason(error) == expected
+
+
+UNREADABLE = "Failed to create new sequence: failed to process inputs: image: unknown format"
+"""Ollama, at status 500 or in the stream."""
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "images"),
+    [
+        (500, UNREADABLE, True),
+        (200, UNREADABLE, True),
+        (500, "", False),
+        (503, "the model `image` is not found", False),
+    ],
+)
+def test_a_service_that_broke_says_whether_it_was_on_pictures(status: int, text: str, images: bool) -> None:
+    error = judge(status, {"error": text})
+
+    assert isinstance(error, ServerFailed)
+    assert error.images is images
+
+
+@pytest.mark.parametrize(
+    ("status", "wait"), [(529, None), (503, 7.0), (500, 0.0), (429, None), (408, None), (424, None)]
+)
+def test_a_service_that_is_busy_did_not_break(status: int, wait: float | None) -> None:
+    error = error_of("acme", Refusal(status, text="image"), retry_after=wait)
+
+    assert isinstance(error, LLMUnavailable)
+    assert not isinstance(error, ServerFailed)
 
 
 def test_a_request_of_too_many_bytes_is_told_apart_from_too_many_tokens() -> None:

@@ -1,12 +1,13 @@
 """What was read must be what runs: the files behind a command are part of what is approved (invariant 4)."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from bot.messages import ToolCall
 from bot.safety import Gate, classify, digest, head, readable
-from bot.safety.scripts import files_run, seals
+from bot.safety.scripts import files_run, fingerprints, seals
 
 GATE = Gate(classify)
 
@@ -31,6 +32,9 @@ def digest_of(command: str, cwd: Path) -> str:
         ("sh -x deploy.sh now", "deploy.sh"),
         ("bash -o pipefail deploy.sh", "deploy.sh"),
         ("bash -- deploy.sh", "deploy.sh"),
+        ("bash -e deploy.sh", "deploy.sh"),
+        ("sudo bash -eu deploy.sh", "deploy.sh"),
+        ("bash deploy.sh -c x", "deploy.sh"),
         ("source deploy.sh", "deploy.sh"),
         (". ./deploy.sh", "deploy.sh"),
         ("./deploy.sh", "deploy.sh"),
@@ -46,7 +50,12 @@ def digest_of(command: str, cwd: Path) -> str:
         ("python3 -u -W ignore job.py data.csv", "job.py"),
         ("python3 -m jobs.nightly", "jobs/nightly.py"),
         ("python3 -m jobs", "jobs/__main__.py"),
+        ("python3 job.py -e prod", "job.py"),
+        ("python3 job.py -c conf.yml", "job.py"),
         ("perl -w job.pl", "job.pl"),
+        ("perl -Iinclude job.pl", "job.pl"),
+        ("ruby -r json job.rb", "job.rb"),
+        ("node app.js -e prod", "app.js"),
         ("node --inspect app.js", "app.js"),
         ("java -jar app.jar", "app.jar"),
         (".venv/bin/python job.py", "job.py"),
@@ -101,6 +110,8 @@ def test_a_home_is_the_bots_own(tmp_path: Path) -> None:
         "tail -n 3 app.log > /etc/x",
         "psql -c 'DROP TABLE x'",
         "python3 job.py app.log",
+        "tail -n 500 app.log | cut -d= -f2 | xargs kill",
+        "cat app.log | perl -ne 'system($_)'",
     ],
 )
 def test_data_that_a_command_reads_or_changes_is_not_bound(tmp_path: Path, command: str) -> None:
@@ -146,6 +157,16 @@ def test_a_link_is_what_it_leads_to(tmp_path: Path) -> None:
     (tmp_path / "deploy.sh").symlink_to("two.sh")
 
     assert digest_of("bash deploy.sh", tmp_path) != before
+
+
+@pytest.mark.parametrize("special", ["/proc/kmsg", "fifo", "/dev/zero"])
+def test_a_file_that_never_ends_holds_nobody_up(tmp_path: Path, special: str) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    path = tmp_path / special
+
+    assert fingerprints((path,)) is None
+    assert list(seals([path])) == [str(path)]
+    assert head(path) == ""
 
 
 def test_a_file_too_large_to_hash_is_known_by_size_and_time(tmp_path: Path) -> None:

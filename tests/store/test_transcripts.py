@@ -224,6 +224,14 @@ async def test_the_nonce_is_made_once_and_kept(store: Store, second_process: Sec
     assert begun.nonce in await second_process.sees(f"conversation_state({HERE!r})")
 
 
+async def test_group_migrate_a_nonce_moves_before_anything_is_stored(store: Store) -> None:
+    begun = await store.conversation_state(HERE)
+
+    await store.migrate_chat(HERE.chat_id, -1001)
+
+    assert (await store.conversation_state(Conversation(-1001, HERE.thread_id))).nonce == begun.nonce
+
+
 async def test_conversations_asked_for_at_once_get_one_nonce_each(store: Store) -> None:
     first, second, other = await asyncio.gather(
         store.conversation_state(HERE), store.conversation_state(HERE), store.conversation_state(TOPIC)

@@ -354,3 +354,43 @@ async def test_what_is_sent_to_another_chat_holds_no_secret(tmp_path: Path) -> N
         said = await here.bob.chat.expect("the key is")
 
         assert "test-key-of-the-model" not in said.text
+
+
+async def test_who_sent_a_file_that_is_still_fetched_may_stop_and_nobody_else(tmp_path: Path) -> None:
+    async with ops(tmp_path) as (here, group):
+        here.bob.send(f"{US} say hello", group)
+        await group.expect("hello")
+        held = asyncio.Event()
+
+        async def hold() -> None:
+            await held.wait()
+
+        here.kai.face._lanes.put(Conversation(OLD), Job(hold, asker=ADMIN))
+        here.bob.send(f"/stop{US}", group)
+        await group.expect("Only who asked for this")
+        held.set()
+
+
+async def test_retry_leaves_what_others_said_meanwhile(tmp_path: Path) -> None:
+    async with ops(tmp_path) as (here, group):
+        here.bob.send(f"{US} wait 3", group)
+        await until(lambda: here.model.requests)
+        here.alice.send(f"{US} say not forgotten", group)
+        await here.emulator.expect_all_taken()
+
+        here.bob.send(f"/retry{US}", group)
+        await group.expect("not forgotten", within=10)
+        await group.expect("waited 3", within=10)
+
+
+async def test_new_says_what_it_dropped(tmp_path: Path) -> None:
+    async with house(tmp_path, puppet) as here:
+        here.alice.send("wait 20")
+        await until(lambda: here.model.requests)
+        here.alice.send("say one more thing")
+        await here.emulator.expect_all_taken()
+
+        here.alice.send("/new")
+        said = await here.alice.chat.expect("A new conversation")
+
+        assert "• say one more thing" in said.text

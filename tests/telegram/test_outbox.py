@@ -16,6 +16,7 @@ from bot.messages import Conversation
 from bot.store.base import Effect, Status
 from bot.store.sqlite import SqliteStore
 from bot.telegram.fate import fate
+from bot.telegram.outbox import MAX_STAND_INS
 from tests.store.check import check
 from tests.telegram.conftest import HERE, Office, OpenOffice, bot_on, card_of, question, saying, settle
 
@@ -355,6 +356,20 @@ async def test_a_repeat_whose_message_is_deleted_before_its_text_is_there_is_sen
     await office.done(within=10)
     assert texts(alice)[-1].startswith(MARK)
     assert texts(alice)[-1].endswith("\nonce")
+
+
+async def test_repeats_that_are_never_answered_have_an_end(
+    emulator: Emulator, alice: Person, open_office: OpenOffice, tmp_path: Path
+) -> None:
+    emulator.fail("sendMessage", close(runs=True), times=99)
+    async with serve(emulator) as url, bot_on(url, emulator.token) as bot, open_office(bot) as office:
+        await office.post(saying("once"))
+        await office.done(within=30)
+
+    copies = [text for text in texts(alice) if text.endswith("once")]
+    assert len(copies) == 3
+    assert len(texts(alice)) == len(copies) + MAX_STAND_INS
+    assert "may not have arrived" in error_of(tmp_path, "answer:once")
 
 
 async def test_a_file_whose_connection_breaks_is_sent_once_more_and_then_closed_with_an_error(

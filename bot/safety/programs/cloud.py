@@ -12,8 +12,21 @@ _READING = re.compile(
 )
 _SECRET = re.compile(
     r"(?i)(?:secret|password|credential|access-?key|access-?token|\btoken|keyvault|\bssm\b|parameter|kms|get-login|get-session|assume-role|print-|federation-token|"
-    r"authorization|connection-string|\bkeys\b|kubeconfig|get-credentials|get-object|select-object|env\b|config:get|variables|user-?data|get-function\b|sas\b|ssh\b|cat\b|cp\b|sync\b|mv\b|download|export|presign)"
+    r"authorization|connection-string|\bkeys\b|kubeconfig|get-credentials|get-object|select-object|env\b|config:get|variables|user-?data|get-function\b|sas\b|ssh\b|cat\b|cp\b|sync\b|mv\b|download|export|presign|thing-shadow|get-sdk|get-media\b|get-clip|get-job-output|version-asset)"
 )
+
+
+# Options of any cloud's program that name settings, a program to run, a file to write or another server.
+_ELSEWHERE = re.compile(
+    r"--(?:[\w\-]*(?<!pro)file|[\w\-]*(?:config|config-dir|exec|command|plugins?|log-dir|output-dir)|"
+    r"(?:api-)?endpoint(?:-url)?|api-(?:url|host)|log-http)(?:=|\Z)"
+)
+_SHORT_SETTINGS = {
+    **dict.fromkeys(("s3cmd", "doctl", "fly", "flyctl", "wrangler"), re.compile(r"-c")),
+    "mc": re.compile(r"-C"),
+    "gsutil": re.compile(r"-o"),
+}
+_NONE = re.compile(r"(?!)")
 
 
 @handles("cloud", raw=True)
@@ -54,6 +67,8 @@ def cloud(call: Call) -> Flow:
                 "--impersonate-service-account",
             ):
                 call.high("reads a local file or keys for the cloud", word)
+            elif _ELSEWHERE.match(word) or _SHORT_SETTINGS.get(call.program, _NONE).match(word):
+                call.high("loads other settings or writes a file", word)
     if (
         call.program in ("gsutil", "s3cmd", "mc", "b2")
         and asked[:1]

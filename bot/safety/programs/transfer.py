@@ -144,6 +144,27 @@ def netcat(call: Call) -> Flow:
     return Flow("pipe", taints=frozenset(["network"]))
 
 
+# A backend made up on the spot, or options for a named one, may run any program (rclone.org/docs, "Connection
+# strings"); `multi:` reads such addresses from a file (duplicity).
+_MADE_UP = re.compile(
+    r"(?:rclone:(?://)?)?(?::|[^/:]*,.*:)|multi:|(?:(?:[\w+]+:)?//|sftp:)?(?:[^/@:]*@)?-", re.DOTALL
+)
+
+
+@handles("remotes")
+def remotes(call: Call) -> Flow:
+    """rclone, restic, borg, duplicity: the name of a remote or repository may itself run a program."""
+    places = [value for name, value in call.options if name in ("-r", "--repo") and value]
+    if not call.spec.verbs:
+        places += call.operands
+    for place in places:
+        if _MADE_UP.match(place):
+            call.high("may run a program to reach a remote", place)
+        elif is_unknown(place[:1]):
+            call.high("reaches a remote computed at run time", place)
+    return Flow("pipe", taints=frozenset(["network"]))
+
+
 @handles("lookup")
 def look_up(call: Call) -> Flow:
     """dig, host, nslookup, ping, whois, traceroute: a name that leaves the machine."""

@@ -143,6 +143,8 @@ class SqliteTranscripts(Part):
             db.execute("DELETE FROM previews WHERE chat_id = :old", chats)
             db.execute("UPDATE outbox SET chat_id = :new WHERE chat_id = :old AND done_at IS NULL", chats)
 
+        for chat_id, thread_id in [where for where in self._nonces if where[0] == old]:
+            self._nonces.setdefault((new, thread_id), self._nonces.pop((chat_id, thread_id)))
         await self._db.write(job)
 
     async def moved_chats(self) -> dict[int, int]:

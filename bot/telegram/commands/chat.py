@@ -1,5 +1,6 @@
 """Commands of a conversation: begin, stop."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,21 +15,23 @@ if TYPE_CHECKING:
 async def new(face: "TelegramFace", asked: Asked) -> str:
     if not await face.may_end(asked.conversation, asked.user_id):
         return say(face.language, "not_yours_to_end")
-    await face.interrupt(asked.conversation)
+    _, dropped = await face.interrupt(asked.conversation)
     await face.store.reset(asked.conversation)
-    return say(face.language, "new_begun")
+    return say(face.language, "new_begun") + listed(face, dropped)
 
 
 async def retry(face: "TelegramFace", asked: Asked) -> str | None:
-    """Ask the last question once more, whatever became of it."""
+    """Ask the last question once more, whatever became of it; what waits comes after it."""
     questions = [m for m in await face.store.load(asked.conversation) if isinstance(m, UserMessage)]
     if not questions:
         return say(face.language, "nothing_to_retry")
     last = questions[-1]
     if last.sender_id != asked.user_id and not face.people.may_decide(asked.user_id):
         return say(face.language, "retry_not_yours")
-    await face.interrupt(asked.conversation)
+    if not await face.may_end(asked.conversation, asked.user_id):
+        return say(face.language, "not_yours_to_end")
     again = replace(last, message_id=asked.message.message_id)
+    await face.cut(asked.conversation)
     face.hear_again(asked.conversation, again, asked.update_id)
     return None
 
@@ -37,8 +40,11 @@ async def stop(face: "TelegramFace", asked: Asked) -> str:
     if not await face.may_end(asked.conversation, asked.user_id):
         return say(face.language, "not_yours_to_end")
     stopped, dropped = await face.interrupt(asked.conversation)
-    text = say(face.language, "stopped" if stopped else "nothing_to_stop")
-    if dropped:
-        listed = "\n".join(f"• {label}" for label in dropped)
-        text += "\n" + say(face.language, "dropped", messages=listed)
-    return text
+    return say(face.language, "stopped" if stopped else "nothing_to_stop") + listed(face, dropped)
+
+
+def listed(face: "TelegramFace", dropped: Sequence[str]) -> str:
+    """Return what was dropped while it waited, as lines that follow; empty for nothing."""
+    if not dropped:
+        return ""
+    return "\n" + say(face.language, "dropped", messages="\n".join(f"• {label}" for label in dropped))
