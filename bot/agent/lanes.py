@@ -31,6 +31,8 @@ class Job:
         ready: Asked before the job starts; while it says no, the lane is held and looked at again when woken.
             None means always.
         asker: The user whose message it is, if it is one's.
+        outlasts: What still runs in the lane that this one took in; nothing goes before the job, and who
+            takes it away ends that too.
         key: Random; tells one job from any other.
     """
 
@@ -39,6 +41,7 @@ class Job:
     label: str = ""
     ready: Callable[[], Awaitable[bool]] | None = None
     asker: int | None = None
+    outlasts: asyncio.Task[None] | None = None
     key: str = field(default_factory=lambda: secrets.token_hex(8))
 
 
@@ -60,7 +63,7 @@ class Lanes:
         """Queue a job; `first` puts it before what waits, never before what runs."""
         lane = self._lanes.setdefault(conversation, Lane(conversation))
         if first:
-            lane.waiting.appendleft(job)
+            lane.waiting.insert(sum(waiting.outlasts is not None for waiting in lane.waiting), job)
         else:
             lane.waiting.append(job)
         lane.woken.set()
@@ -141,7 +144,11 @@ class Lanes:
             return None, []
         dropped, lane.waiting = list(lane.waiting), deque()
         lane.woken.set()
-        return await self.cut(conversation), dropped
+        for job in dropped:
+            if job.outlasts is not None:
+                job.outlasts.cancel()
+                await asyncio.wait([job.outlasts])
+        return await self.cut(conversation), [job for job in dropped if job.outlasts is None]
 
     def move_chat(self, old: int, new: int) -> None:
         """Let a chat go on under another id: what runs runs on, what waits goes before what waits there."""
@@ -154,7 +161,8 @@ class Lanes:
             there.waiting.extendleft(reversed(lane.waiting))
             lane.waiting.clear()
             if lane.running:
-                there.waiting.appendleft(Job(partial(_outlast, lane.running), label="moved"))
+                held = Job(partial(_outlast, lane.running), label="moved", outlasts=lane.running)
+                there.waiting.appendleft(held)
             lane.woken.set()
             there.woken.set()
 

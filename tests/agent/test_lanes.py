@@ -458,3 +458,35 @@ async def test_group_migrate_what_is_cut_in_the_new_chat_is_cut_where_it_ran(
     await lanes.cut(ELSEWHERE)
 
     assert work.done == ["old begins", "new begins", "new ends", "old ends"]
+
+
+async def test_group_migrate_what_goes_first_still_comes_after_what_runs_from_the_old_chat(
+    lanes: Lanes, work: Work
+) -> None:
+    lanes.put(HERE, Job(work.blocked("old")))
+    lanes.put(ELSEWHERE, Job(work.blocked("new")))
+    await asyncio.sleep(0.01)
+    lanes.move_chat(7, 8)
+    lanes.put(ELSEWHERE, Job(work.quick("goes on")), first=True)
+
+    work.gates["new"].set()
+    await asyncio.sleep(0.01)
+    work.gates["old"].set()
+    await idle(lanes, ELSEWHERE)
+
+    assert work.done == ["old begins", "new begins", "new ends", "old ends", "goes on"]
+
+
+async def test_group_migrate_an_interrupt_ends_what_runs_from_the_old_chat_too(
+    lanes: Lanes, work: Work
+) -> None:
+    running = Job(work.blocked("new"))
+    lanes.put(HERE, Job(work.blocked("old")))
+    lanes.put(ELSEWHERE, running)
+    await asyncio.sleep(0.01)
+    lanes.move_chat(7, 8)
+
+    stopped, dropped = await lanes.interrupt(ELSEWHERE)
+
+    assert (stopped, dropped) == (running, [])
+    assert work.done == ["old begins", "new begins", "old ends", "new ends"]
