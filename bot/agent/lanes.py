@@ -168,7 +168,9 @@ class Lanes:
 
     async def close(self) -> None:
         """Cancel everything; what was cut short is taken up again after the next start."""
-        tasks = [task for lane in self._lanes.values() for task in (lane.task, lane.running) if task]
+        lanes = self._lanes.values()
+        tasks = [task for lane in lanes for task in (lane.task, lane.running) if task]
+        tasks += [job.outlasts for lane in lanes for job in lane.waiting if job.outlasts]
         self._lanes.clear()
         for task in tasks:
             task.cancel()

@@ -490,3 +490,14 @@ async def test_group_migrate_an_interrupt_ends_what_runs_from_the_old_chat_too(
 
     assert (stopped, dropped) == (running, [])
     assert work.done == ["old begins", "new begins", "old ends", "new ends"]
+
+
+async def test_group_migrate_closing_ends_what_runs_from_the_old_chat_too(lanes: Lanes, work: Work) -> None:
+    lanes.put(HERE, Job(work.blocked("old")))
+    lanes.put(ELSEWHERE, Job(work.blocked("new")))
+    await asyncio.sleep(0.01)
+    lanes.move_chat(7, 8)
+
+    await lanes.close()
+
+    assert sorted(work.done[2:]) == ["new ends", "old ends"]

@@ -107,7 +107,7 @@ async def test_what_is_asked_for_and_can_not_be_had_is_an_error() -> None:
 
 
 async def test_the_local_model_is_one_that_is_here(tmp_path: Path) -> None:
-    pytest.importorskip("xllamacpp")
+    pytest.importorskip("xllamacpp", reason="the extra `local` is not installed; see local.lock")
     (tmp_path / "m.gguf").write_bytes(b"GGUF")
 
     choice = await chosen("local", LOCAL_MODEL_FILE=str(tmp_path / "m.gguf"))

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import re
-import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -177,7 +176,7 @@ async def test_without_one_an_ollama_on_this_machine_thinks() -> None:
 
 
 async def test_a_model_file_that_is_another_is_refused_and_nothing_of_it_stays(tmp_path: Path) -> None:
-    pytest.importorskip("xllamacpp")
+    pytest.importorskip("xllamacpp", reason="the extra `local` is not installed; see local.lock")
 
     async def file(_: Request) -> Response:
         return Response(b"not the model")
@@ -242,7 +241,6 @@ async def ended(*command: str, **environ: str) -> tuple[int, str]:
     return process.returncode or 0, told.decode()
 
 
-@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 async def test_make_demo_answers_survives_its_kill_button_and_ctrl_c_ends_it() -> None:
     # `-o`: what is installed here is what is tested; nothing is fetched.
     here = f"BIN={Path(sys.executable).parent}"

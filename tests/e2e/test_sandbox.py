@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-import pytest
-
 from bot.tools.sandbox import Places, open_sandbox
+from tests import lacking
 from tests.e2e.harness import puppet, town
 from tests.tools.wallet.town import write_credentials
 
@@ -13,7 +12,7 @@ def need_ro(folder: Path) -> None:
     places = Places(folder, folder / "state", folder / "state/outputs")
     places.state_dir.mkdir()
     if problem := open_sandbox("ro", places).problem:
-        pytest.skip(f"this kernel lets nobody confine commands: {problem}")
+        lacking.skip(f"SANDBOX=ro wants bubblewrap or a kernel with Landlock: {problem}")
 
 
 async def test_unasked_it_neither_reads_the_bots_database_nor_writes_beside_the_work_folder(

@@ -144,7 +144,6 @@ async def signed(url: str, *, secret: str, region: str = REGION, model: str) -> 
 
 @pytest.mark.parametrize("model", ["scripted-plain", "anthropic.claude-scripted-v1:0"])
 async def test_a_request_to_aws_is_signed_over_its_very_bytes(model: str) -> None:
-    pytest.importorskip("botocore")
     server = ModelServer(lambda request: Reply("Hé."))
 
     async with serve_model(server) as url:
@@ -155,7 +154,6 @@ async def test_a_request_to_aws_is_signed_over_its_very_bytes(model: str) -> Non
 
 @pytest.mark.parametrize("wrong", [{"secret": "another"}, {"secret": SECRET_KEY, "region": "us-east-1"}])
 async def test_a_signature_made_with_the_wrong_secret_or_region_is_refused(wrong: dict[str, str]) -> None:
-    pytest.importorskip("botocore")
     server = ModelServer(lambda request: Reply("Hi."))
 
     async with serve_model(server) as url:

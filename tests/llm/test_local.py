@@ -146,7 +146,7 @@ async def test_a_server_that_has_it_not_is_told_with_what_to_do(
 
 
 async def test_ready_means_fetched_once(tmp_path: Path) -> None:
-    pytest.importorskip("xllamacpp")
+    pytest.importorskip("xllamacpp", reason="the extra `local` is not installed; see local.lock")
     environ = {"LOCAL_MODEL_FILE": str(tmp_path / "m.gguf")}
     async with shelf() as here:
         environ["LOCAL_MODEL_URL"] = here.url
@@ -331,7 +331,9 @@ async def test_leaving_in_the_middle_stops_the_engine() -> None:
     await asyncio.wait_for(stopped.wait(), 5)
 
 
-@pytest.mark.skipif(not os.environ.get("LOCAL_TEST_MODEL"), reason="names no GGUF file")
+@pytest.mark.skipif(
+    not os.environ.get("LOCAL_TEST_MODEL"), reason="LOCAL_TEST_MODEL names no GGUF file; see make engine"
+)
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("tools", [(SHELL,), ()], ids=["may call", "words only"])
 async def test_llama_cpp_keeps_to_the_grammar(tools: Sequence[ToolDefinition]) -> None:

@@ -21,6 +21,7 @@ from bot.demo.changes import Changes
 from bot.demo.messages import Json
 from bot.demo.play import people
 from bot.demo.web import page_app
+from tests import lacking
 from tests.demo.bare import BareBot
 from tests.page.browser import DESKTOP, chromium, resize
 
@@ -30,7 +31,7 @@ T = TypeVar("T")
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
     if not (shutil.which("chromium") and shutil.which("chromedriver")):
-        pytest.skip("chromium and chromium-driver are not installed")
+        lacking.skip("the page is looked at in chromium: apt install chromium chromium-driver")
     with chromium(tmp_path_factory.mktemp("chromium") / "profile") as driver:
         yield driver
 

@@ -99,7 +99,6 @@ def runs(line: str, folder: Path) -> bool:
     return (folder / "P").exists()
 
 
-@pytest.mark.skipif(not os.path.exists("/bin/bash"), reason="needs bash")
 def test_what_bash_runs_out_of_text_is_high(tmp_path: Path) -> None:
     passed, ran = [], 0
     for number, line in enumerate(LINES):

@@ -13,6 +13,7 @@ from telegram import Update
 from bot.agent.lanes import Job
 from bot.demo import Emulator
 from bot.demo.chats import Chat
+from bot.demo.faults import slow
 from bot.demo.model_server import ModelRequest, Reply, call
 from bot.messages import Conversation, ToolResult, UserMessage
 from bot.store.base import StoredUpdate
@@ -356,19 +357,20 @@ async def test_what_is_sent_to_another_chat_holds_no_secret(tmp_path: Path) -> N
         assert "test-key-of-the-model" not in said.text
 
 
-async def test_who_sent_a_file_that_is_still_fetched_may_stop_and_nobody_else(tmp_path: Path) -> None:
+async def test_while_a_file_is_fetched_only_who_sent_it_may_stop(tmp_path: Path) -> None:
     async with ops(tmp_path) as (here, group):
+        carol = here.emulator.person(9, "Carol", started=True)
+        carol.join(group)
         here.bob.send(f"{US} say hello", group)
         await group.expect("hello")
-        held = asyncio.Event()
+        here.emulator.fail("getFile", slow(after=30))
+        carol.send_document("log.txt", b"all well", group, caption=f"{US} what is this?")
+        await until(lambda: here.kai.face._lanes.busy(Conversation(OLD)))
 
-        async def hold() -> None:
-            await held.wait()
-
-        here.kai.face._lanes.put(Conversation(OLD), Job(hold, asker=ADMIN))
         here.bob.send(f"/stop{US}", group)
         await group.expect("Only who asked for this")
-        held.set()
+        carol.send(f"/stop{US}", group)
+        await group.expect("Stopped.")
 
 
 async def test_retry_leaves_what_others_said_meanwhile(tmp_path: Path) -> None:
@@ -394,3 +396,18 @@ async def test_new_says_what_it_dropped(tmp_path: Path) -> None:
         said = await here.alice.chat.expect("A new conversation")
 
         assert "• say one more thing" in said.text
+
+
+async def test_group_migrate_the_group_may_be_written_to_under_its_new_id(tmp_path: Path) -> None:
+    def sends(request: ModelRequest) -> Reply:
+        if request.results:
+            return Reply("done")
+        return Reply("", [call("send_telegram", chat_id=NEW, text="from afar")])
+
+    async with ops(tmp_path, sends) as (here, group):
+        new = await moved(here, group)
+        here.alice.send("tell the group")
+        card = await here.alice.chat.expect(lambda message: message.find_button("Approve") is not None)
+        await here.alice.press("Approve", card).answered()
+
+        await new.expect("from afar")

@@ -14,32 +14,13 @@ COLUMNS = "SELECT id, chat_id, thread_id, kind, message_id FROM previews"
 
 class SqlitePreviews(Part):
     async def begin_preview(self, conversation: Conversation, kind: str) -> Preview:
-        where = (*key(conversation), storable(kind))
-
-        def job(db: sqlite3.Connection) -> Preview:
-            db.execute(
-                "INSERT INTO previews (chat_id, thread_id, kind) VALUES (?, ?, ?)"
-                " ON CONFLICT (chat_id, thread_id, kind) WHERE effect_key = '' DO NOTHING",
-                where,
-            )
-            sql = f"{COLUMNS} WHERE chat_id = ? AND thread_id = ? AND kind = ? AND effect_key = ''"
-            return _preview(db.execute(sql, where).fetchone())
-
-        return await self._db.write(job)
+        return await self._db.write(lambda db: _begin(db, key(conversation), storable(kind)))
 
     async def begin_answer(self, conversation: Conversation) -> Preview | None:
         where = key(conversation)
 
         def job(db: sqlite3.Connection) -> Preview | None:
-            if _answered(db, where):
-                return None
-            db.execute(
-                "INSERT INTO previews (chat_id, thread_id, kind) VALUES (?, ?, 'answer')"
-                " ON CONFLICT (chat_id, thread_id, kind) WHERE effect_key = '' DO NOTHING",
-                where,
-            )
-            sql = f"{COLUMNS} WHERE chat_id = ? AND thread_id = ? AND kind = 'answer' AND effect_key = ''"
-            return _preview(db.execute(sql, where).fetchone())
+            return None if _answered(db, where) else _begin(db, where, "answer")
 
         return await self._db.write(job)
 
@@ -62,6 +43,18 @@ class SqlitePreviews(Part):
     async def preview_of(self, effect_key: str) -> Preview | None:
         rows = await self._db.read(f"{COLUMNS} WHERE effect_key = ?", (storable(effect_key),))
         return _preview(rows[0]) if rows else None
+
+
+def _begin(db: sqlite3.Connection, where: tuple[int, int], kind: str) -> Preview:
+    """Return what of this kind stands open in a conversation, begun now if nothing does."""
+    row = (*where, kind)
+    db.execute(
+        "INSERT INTO previews (chat_id, thread_id, kind) VALUES (?, ?, ?)"
+        " ON CONFLICT (chat_id, thread_id, kind) WHERE effect_key = '' DO NOTHING",
+        row,
+    )
+    sql = f"{COLUMNS} WHERE chat_id = ? AND thread_id = ? AND kind = ? AND effect_key = ''"
+    return _preview(db.execute(sql, row).fetchone())
 
 
 def _preview(row: Sequence[Any]) -> Preview:

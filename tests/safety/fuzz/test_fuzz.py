@@ -1,12 +1,6 @@
 """Issue 4: whatever bash starts, the classifier has seen, or the command is high."""
 
-import os
-
-import pytest
-
 from tests.safety.fuzz.run import hold_against_bash, random_texts
-
-pytestmark = pytest.mark.skipif(not os.path.exists("/bin/bash"), reason="needs bash")
 
 
 def test_bash_starts_nothing_that_a_passed_command_hides() -> None:
